@@ -8,6 +8,7 @@ Writes benchmarks/opinions_results.json, of one part or of all, and the tables o
 import argparse
 import json
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,11 @@ from skcalib.metrics import (
     prediction_powered_interval,
 )
 from skcalib.posthoc import TemperatureScaling
+from skcalib.utils.computing._risk_control import risk_control
 
 RESULTS = Path(__file__).with_name("opinions_results.json")
 PAGE = Path(__file__).parents[1] / "docs/measured/opinions.inc"
-N_PICTURES, N_CHECKS = 4000, 100
+N_PICTURES, N_CHECKS, DELTA = 4000, 100, 0.1
 METRICS = ("accuracy", "overconfidence", "brier", "log_loss")
 CHEAP = {"nearly right": 0.005, "good": 0.05, "fair": 0.2, "useless": 1.0, "inverted": None}
 
@@ -240,8 +242,35 @@ def given_labels(data, n_draws):
             }  # fmt: skip
 
 
+def declining(data, n_draws):
+    """Yield how often more people disagree than promised, and how many samples are answered.
+
+    Once by shares of people, and once by a label that is drawn from them.
+    """
+    models, _, shares = pictures(data)
+    for name, proba in models.items():
+        confidence = proba.max(axis=1)
+        agree = shares[np.arange(len(proba)), proba.argmax(axis=1)]
+        for risk, n in product((0.05, 0.1), (200, 500)):
+            rng, found = np.random.default_rng(5), []
+            for _ in range(min(n_draws, 300)):
+                rows = rng.integers(0, len(proba), n)
+                one = rng.uniform(size=n) < agree[rows]
+                for right in (agree[rows], one):
+                    kept = risk_control(confidence[rows], right, risk=risk, delta=DELTA)
+                    above = confidence > kept.threshold
+                    found += [above.any() and 1 - agree[above].mean() > risk, above.mean()]
+            broken, answered, one_broken, one_answered = np.reshape(found, (-1, 4)).mean(axis=0)
+            yield {
+                "model": name, "risk": risk, "samples": n, "draws": min(n_draws, 300),
+                "exceeded": broken, "answered": answered,
+                "one label exceeded": one_broken, "one label answered": one_answered,
+            }  # fmt: skip
+
+
 PARTS = {
     "people": people,
+    "declining": declining,
     "wrong_labels": wrong_labels,
     "given_labels": given_labels,
     "cheap": cheap,
@@ -258,6 +287,13 @@ def page(results):
         for row in results["people"]
     ]  # fmt: skip
     tables.append((PEOPLE, simple_table(head, rows)))
+    head = ("model", "risk", "samples", "draws", "exceeded", "answered", "one label", "answered")
+    rows = [
+        (row["model"], shown(row["risk"], 2), str(row["samples"]), str(row["draws"]),
+         *(shown(row[key], 3) for key in list(row)[4:]))
+        for row in results["declining"]
+    ]  # fmt: skip
+    tables.append((DECLINING, simple_table(head, rows)))
     head = ("labels", "draws", "wrong", "true error", "given", "finder", "checked", "holds")
     rows = [
         (row["set"], str(row["draws"]), *(shown(row[key], 3) for key in list(row)[2:]))
@@ -291,6 +327,14 @@ People against one label
 
 Draws of 4000 of the 10 000 pictures of CIFAR-10H, each judged by about 50 people: the calibration
 error of the top label, and the temperature that is fitted.
+"""
+DECLINING = """\
+Declining, by shares of people
+------------------------------
+
+A limit on the people who disagree with an answer, kept with probability .9: how often more of them
+do, among all 10 000 pictures, and how many pictures are answered. The threshold is found on some
+of the pictures, by their shares of people, and by one label a picture that is drawn from them.
 """
 WRONG = """\
 Wrong test labels

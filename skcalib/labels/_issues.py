@@ -346,7 +346,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             What several people said of each sample, NaN or None where somebody was not asked; a
             DataFrame has a column for each annotator, :func:`votes_from_long` reads a long list.
             A sample without a vote is judged by the others. `y` is then what is judged, and no
-            evidence. Where every sample has one vote, the model is that of labels.
+            evidence. Where every sample has one vote, and `y` is None or these votes, the model is
+            that of labels.
 
         Returns
         -------
@@ -382,11 +383,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._show_estimator(first.fitted)
         return self
 
-    def _fit_labels_of_votes(self, X: Any, read: Read, sample_weight: Any, groups: Any) -> Self:
+    def _fit_labels_of_votes(
+        self, X: Any, y: Any, read: Read, sample_weight: Any, verified: Any, groups: Any
+    ) -> Self:
         """Judge votes that are labels: one for each sample, whoever gave it."""
         codes = np.zeros(read.votes.n_samples, dtype=np.intp)
         codes[read.votes.sample] = read.votes.label
-        self.fit(X, read.classes[codes], sample_weight=sample_weight, groups=groups)
+        labels = read.classes[codes] if y is None else y
+        self.fit(X, labels, sample_weight=sample_weight, verified=verified, groups=groups)
         self._show_voted(Voted(read, None))
         return self
 
@@ -442,9 +446,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         if not len(counted.sample):
             raise ValueError("votes must hold a vote on a sample of positive weight, got none.")
         once = np.bincount(counted.sample, minlength=n_samples)[weight > 0] == 1
-        if y is None and X is not None and once.all():
-            return self._fit_labels_of_votes(X, read, sample_weight, groups)
         codes = None if y is None else encode(labels, self.classes_)
+        are_labels = codes is None or np.array_equal(codes[counted.sample], counted.label)
+        if X is not None and once.all() and are_labels:
+            return self._fit_labels_of_votes(X, y, read, sample_weight, verified, groups)
         known_class = np.full(n_samples, -1) if codes is None else np.where(known, codes, -1)
 
         def judges(asked: NDArray[np.intp], believed: NDArray[np.intp]) -> tuple[dict, Any]:
@@ -1233,7 +1238,7 @@ def _give_label(proba: NDArray, codes: NDArray[np.intp], p_correct: NDArray[np.f
 def find_label_issues(
     estimator: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     noise: str = "mixed",
     threshold: float = 0.5,
@@ -1243,6 +1248,7 @@ def find_label_issues(
     sample_weight: ArrayLike | None = None,
     verified: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    votes: Any = None,
     checks: tuple[ArrayLike, ArrayLike] | None = None,
     as_frame: bool = False,
 ) -> pd.DataFrame | NDArray[Any]:
@@ -1252,23 +1258,25 @@ def find_label_issues(
     ----------
     estimator : of :class:`LabelIssueFinder`
     X : array-like of shape (n_samples, n_features), or whatever the estimator takes
-        Samples.
-    y : array-like of shape (n_samples,)
-        Their labels.
+        Samples. None judges by the votes alone.
+    y : array-like of shape (n_samples,), default=None
+        Their labels. None, with `votes`, takes the most probable class by the votes.
     noise, threshold, n_refits, cv, verbose : of :class:`LabelIssueFinder`
-    sample_weight, verified, groups : of :meth:`LabelIssueFinder.fit`
+    sample_weight, verified, groups, votes : of :meth:`LabelIssueFinder.fit`
     checks : tuple of two array-like of shape (n_checks,), default=None
         Positions drawn at random, and the true labels of these samples, for
         :meth:`LabelIssueFinder.recalibrate`.
     as_frame : bool, default=False
-        Whether to return a DataFrame (needs pandas). Its index names the samples: it is that of X
-        or y or, without one, the position, so that ``y[issues.index]`` are labels of these rows.
+        Whether to return a DataFrame (needs pandas). Its index names the samples: it is that of X,
+        y or `votes` or, without one, the position, so that ``y[issues.index]`` are labels of these
+        rows.
 
     Returns
     -------
     issues : structured array of shape (n_samples,), or DataFrame
         The columns of ``issues_`` in rising order of ``p_label_correct``,
         ties in falling order of ``margin``. The first column, ``sample``, is the position in X.
+        With `votes` also ``n_votes`` and ``agreement``.
 
     Raises
     ------
@@ -1289,15 +1297,24 @@ def find_label_issues(
     >>> issues = find_label_issues(None, X, y)
     >>> int(issues["sample"][0]), int(issues["suggested_label"][0])
     (7, 0)
+
+    Three people, and nothing else:
+
+    >>> votes = [[0, 0, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]]
+    >>> issues = find_label_issues(None, None, [0, 1, 0, 1, 0, 1], votes=votes)
+    >>> int(issues["sample"][0]), int(issues["suggested_label"][0])
+    (2, 1)
     """
     finder = LabelIssueFinder(
         estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv, verbose=verbose
-    ).fit(X, y, sample_weight=sample_weight, verified=verified, groups=groups)
+    )
+    given: Any = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
+    finder.fit(X, y, votes=votes, **given)
     if checks is not None:
         finder.recalibrate(*checks)
     issues = finder.issues_
     # lexsort sorts by its last key first.
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])
     columns = {"sample": order, **{name: issues[name][order] for name in issues.dtype.names or ()}}
-    index = row_index(X, y)
+    index = row_index(X, y, votes)
     return as_table(columns, as_frame=as_frame, index=order if index is None else index[order])

@@ -74,7 +74,7 @@ def _interval(
     """
     belief = with_unseen(belief, data.mass.sum())
     first, second = (mean((belief * scores**k).sum(axis=1), data.mass) for k in (1, 2))
-    of_labels = scores[np.arange(len(scores)), data.codes]
+    of_labels = data.per_sample(scores)
     mass = data.mass / data.effect(of_labels)
     return mean_interval(of_labels, mass, level, second - first**2)
 

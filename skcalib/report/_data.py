@@ -14,11 +14,10 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from ..metrics import CalibrationAccumulator
-from ..utils.checking._arrays import holds_shares
 from ..utils.checking._copies import warn_of_table_twice
 from ..utils.checking._groups import design_effect, group_codes
 from ..utils.checking._guard import REMEDY, doubt_of_columns, refuse_other_rows, told
-from ..utils.checking._proba import binomial_interval
+from ..utils.checking._proba import LOSS_FLOOR, binomial_interval, label_log_loss
 from ..utils.checking._validation import check_predictions
 from ..utils.computing._binning import uniform_edges
 from ..utils.meta._warnings import warn
@@ -51,6 +50,8 @@ class ReportData:
     what was given; ``features``, ``shown``, ``by`` and ``groups`` are None where nothing was
     given. ``by`` breaks the results down; samples of one of the ``groups`` belong together.
     ``doubt`` is what speaks against the order of the columns.
+    ``shares`` are those of people who chose each class, (n_samples, n_classes), where they do not
+    all agree; ``codes`` are the classes that most chose then.
     ``spread`` is the standard deviation of calibrated confidences over calibrators.
     ``total`` has the sums of many more samples, of which those here are a part; what it judges,
     "answers" or the "positive" class, is ``summed``.
@@ -77,6 +78,7 @@ class ReportData:
     spread: NDArray[np.float64] | None = None
     total: CalibrationAccumulator | None = None
     summed: str | None = None
+    shares: NDArray[np.float64] | None = None
 
     @cached_property
     def sampled(self) -> NDArray[np.intp]:
@@ -116,6 +118,7 @@ class ReportData:
             codes=self.codes[rows],
             proba=self.proba[rows],
             weight=None if self.weight is None else self.weight[rows],
+            shares=None if self.shares is None else self.shares[rows],
             numbers=self.numbers[rows],
             by=by or None,
             groups=None if self.groups is None else _numbered(self.groups[rows]),
@@ -144,7 +147,7 @@ class ReportData:
     def predictions(self) -> dict[str, Any]:
         """Arguments of a metric that judges the top label."""
         return {
-            "y_true": self.codes,
+            "y_true": self.codes if self.shares is None else self.shares,
             "y_proba": self.proba,
             "sample_weight": self.weight,
             "labels": np.arange(len(self.classes)),
@@ -171,19 +174,36 @@ class ReportData:
         return self.proba.max(axis=1).astype(np.float64)
 
     @property
-    def correct(self) -> NDArray[np.bool_]:
-        """Whether the predicted class is the label."""
-        return self.predicted == self.codes
+    def correct(self) -> NDArray[Any]:
+        """Whether the predicted class is the label, or the share of people who say so."""
+        return self.agreeing(self.predicted)
+
+    def agreeing(self, columns: NDArray[np.intp]) -> NDArray[Any]:
+        """Return whether these are the classes of the samples, or the shares of people."""
+        if self.shares is None:
+            return columns == self.codes
+        return self.shares[np.arange(len(columns)), columns]
+
+    def of_class(self, k: int) -> NDArray[Any]:
+        """Return whether samples are of class k, or the shares of people who say so."""
+        return self.codes == k if self.shares is None else self.shares[:, k]
+
+    def per_sample(self, of_labels: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return for every sample what its label would give, of people the mean."""
+        if self.shares is None:
+            return of_labels[np.arange(len(of_labels)), self.codes]
+        return (of_labels * self.shares).sum(axis=1)
+
+    def log_loss(self, proba: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the log-loss of every sample, of people the mean."""
+        if self.shares is None:
+            return label_log_loss(proba, self.codes)
+        return self.per_sample(-np.log(np.maximum(proba.astype(np.float64), LOSS_FLOOR)))
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
         """Weights as numbers of samples, ones without weights."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
-
-    @property
-    def positive(self) -> NDArray[np.bool_]:
-        """Whether the label is the second of two classes."""
-        return self.codes == 1
 
     def label(self, code: int) -> Any:
         """Return the label of a column as a Python object."""
@@ -204,12 +224,6 @@ def read_data(
     **others: Any,
 ) -> ReportData:
     """Check the arguments of a report; `others` are fields of :class:`ReportData`, as given."""
-    if holds_shares(y_true):
-        raise ValueError(
-            "y_true must hold one label for every sample, got shares of people: the page counts "
-            "samples and lists their labels. Metrics and displays take shares; for the page, draw "
-            "a label from the shares of every sample, rng.choice(classes, p=shares[i])."
-        )
     refuse_other_rows(y_true=y_true, y_proba=y_proba, groups=groups, by=by)
     with told():
         checked = check_predictions(
@@ -224,15 +238,26 @@ def read_data(
         raise ValueError(f"tolerance must be in (0, 1), got {others['tolerance']!r}.")
     _check_lengths(n_given, others)
     kept = np.arange(n_given) if weight is None else np.flatnonzero(weight)
+    codes, shares = checked.truth, None
+    if checked.has_shares:
+        codes = codes.argmax(axis=1)
+        # Where all people agree, they give a label.
+        shares = None if np.isin(checked.truth, (0, 1)).all() else checked.truth[kept]
+        if shares is not None and others.get("finder") is not None:
+            raise ValueError(
+                "finder must be None where y_true holds shares of people, got a finder: it knows "
+                "of labels. Its own shares, finder.label_proba_, can be y_true."
+            )
     together = None if groups is None else _numbered(group_codes(groups, n_given)[1][kept])
     if groups is None:
-        warn_of_table_twice(checked.codes[kept], proba[kept])
+        warn_of_table_twice(codes[kept], proba[kept])
     doubt = doubt_of_columns(
-        checked.proba[kept], checked.codes[kept], checked.classes, remedy=remedy, groups=together
+        checked.proba[kept], codes[kept], checked.classes, remedy=remedy, groups=together
     )
     return ReportData(
         # Without weights all samples are kept, and many are not copied.
-        codes=checked.codes if weight is None else checked.codes[kept],
+        codes=codes if weight is None else codes[kept],
+        shares=shares,
         proba=proba if weight is None else proba[kept],
         weight=None if weight is None else weight[kept],
         classes=checked.classes,
@@ -334,10 +359,13 @@ def _seed(random_state: Any) -> int:
     return int(rng.randint(np.iinfo(np.int32).max))
 
 
-def fraction(of: NDArray[np.bool_], mass: NDArray[np.float64]) -> dict[str, float]:
-    """Return a fraction of the mass with its exact interval; weights count as samples."""
+def fraction(of: NDArray[Any], mass: NDArray[np.float64]) -> dict[str, float]:
+    """Return a fraction of the mass with its exact interval; weights count as samples.
+
+    Shares of people vary less than labels do: their interval is wider than need be.
+    """
     total = mass.sum()
-    value = float(mass[of].sum() / total) if total else float("nan")
+    value = min(float(mass @ of / total), 1.0) if total else float("nan")
     low, high = binomial_interval(np.array([value]), np.array([total]), LEVEL)
     return {"value": value, "low": float(low[0]), "high": float(high[0])}
 

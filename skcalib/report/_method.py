@@ -24,8 +24,20 @@ MANY_SATURATED = 0.05
 
 def notes(data: ReportData) -> list[str]:
     """Return a sentence for everything in the data that limits what the report can say."""
-    found = [_summed(data), _part(data), _rare_classes(data), _saturated(data), _weights(data)]
+    found = [_shares(data), _summed(data), _part(data), _rare_classes(data), _saturated(data)]
+    found.append(_weights(data))
     return [sentence for sentence in found if sentence]
+
+
+def _shares(data: ReportData) -> str | None:
+    if data.shares is None:
+        return None
+    return (
+        "Shares of people: a sample counts as one of every class, by the share of people who "
+        "chose it, and an answer is wrong by the share who disagree. The hardest samples name the "
+        "class that most chose. Averages are tested, and have ranges, as if every sample had one "
+        "label; shares vary less, so these tests and ranges are cautious."
+    )
 
 
 def _summed(data: ReportData) -> str | None:
@@ -56,7 +68,7 @@ def _part(data: ReportData) -> str | None:
 
 
 def _rare_classes(data: ReportData) -> str | None:
-    count = np.bincount(data.codes, minlength=len(data.classes))
+    count = np.array([data.of_class(k).sum() for k in range(len(data.classes))])
     parts = []
     few = (count > 0) & (count < FEW_OF_A_CLASS)
     kinds = {"without any sample": count == 0, f"with fewer than {FEW_OF_A_CLASS} samples": few}
@@ -70,7 +82,7 @@ def _rare_classes(data: ReportData) -> str | None:
 
 def _saturated(data: ReportData) -> str | None:
     saturated = (data.confidence >= 1).mean()
-    impossible = int((data.proba[np.arange(len(data.codes)), data.codes] <= 0).sum())
+    impossible = int((data.per_sample(data.proba <= 0) > 0).sum())
     if saturated < MANY_SATURATED and not impossible:
         return None
     sentence = f"Saturated confidences: {100 * saturated:.1f} % of the samples say exactly 1"
@@ -97,6 +109,8 @@ def method(data: ReportData) -> dict[str, Any]:
     for start in range(0, len(data.codes), MANY_SAMPLES):
         labels = data.classes[data.codes[start : start + MANY_SAMPLES]].tolist()
         digest.update(repr(labels).encode(errors="backslashreplace"))
+    if data.shares is not None:
+        digest.update(np.ascontiguousarray(data.shares).data)
     return {
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": {

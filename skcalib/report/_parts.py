@@ -21,26 +21,26 @@ def results(data: ReportData) -> list[dict[str, Any]]:
 
 
 def _of_class(data: ReportData, k: int) -> dict[str, Any]:
-    labeled, answered = data.codes == k, data.predicted == k
+    labeled, answered = data.of_class(k), data.predicted == k
     return {
         "label": data.label(k),
-        "n_samples": int(labeled.sum()),
+        "n_samples": round(float(labeled.sum())),
         "n_predicted": int(answered.sum()),
-        "recall": fraction(data.correct[labeled], data.mass[labeled]),
-        "precision": fraction(data.correct[answered], data.mass[answered]),
+        "recall": fraction(answered, data.mass * labeled),
+        "precision": fraction(labeled[answered], data.mass[answered]),
         "mean_confidence": mean(data.confidence[answered], data.mass[answered]),
-        "most_confused_with": _most_confused(data, labeled),
+        "most_confused_with": _most_confused(data, k, data.mass * labeled),
     }
 
 
-def _most_confused(data: ReportData, labeled: NDArray[np.bool_]) -> dict[str, Any] | None:
-    """Return the wrong class that is predicted most often for samples of a class."""
-    wrong = labeled & ~data.correct
-    if not wrong.any():
+def _most_confused(data: ReportData, k: int, mass: NDArray[np.float64]) -> dict[str, Any] | None:
+    """Return the wrong class that is predicted most often for the mass of class k."""
+    count = np.bincount(data.predicted, mass, minlength=len(data.classes))
+    count[k] = 0
+    if not count.any():
         return None
-    count = np.bincount(data.predicted[wrong], data.mass[wrong])
     other = int(count.argmax())
-    return {"label": data.label(other), "fraction": float(count[other] / data.mass[labeled].sum())}
+    return {"label": data.label(other), "fraction": float(count[other] / mass.sum())}
 
 
 def chart(results: dict[str, Any]) -> Chart | None:

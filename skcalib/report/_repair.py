@@ -11,7 +11,6 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
-from ..utils.checking._proba import label_log_loss
 from ..utils.meta._estimators import Folds, class_columns, fit_clone
 from ._data import N_BINS, ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, number, percent, with_interval
@@ -34,7 +33,7 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
     if len(data.codes) < FEWEST or len(np.unique(data.codes)) < 2:
         reason = f"that takes {FEWEST} samples and two classes among them"
         return {"table": None, "reason": reason, "best": None, "code": ""}, None
-    before = label_log_loss(data.proba, data.codes)
+    before = data.log_loss(data.proba)
     table = [_scores(data, "as it is", data.proba, before)]
     classes = np.arange(len(data.classes))
     folds = _folds(data)
@@ -72,7 +71,7 @@ def _calibrated(
     params = {name: values for name, values in given.items() if values is not None}
     proba, confidences = np.empty(data.proba.shape), []
     for train, test in folds:
-        fitted = fit_clone(calibrator, data.proba, data.codes, train, params)
+        fitted = fit_clone(calibrator, data.proba, data.predictions["y_true"], train, params)
         of_all = class_columns(fitted, data.proba, classes=calibrator.classes)
         proba[test] = of_all[test]
         confidences.append(of_all.max(axis=1))
@@ -98,8 +97,8 @@ def _scores(
     # The error of the verdict: that of the second of two classes, else of the top label.
     judged = proba[:, 1] if proba.shape[1] == 2 else proba
     predictions = {**data.predictions, "y_proba": judged}
-    correct = proba.argmax(axis=1) == data.codes
-    losses = label_log_loss(proba, data.codes)
+    correct = data.agreeing(proba.argmax(axis=1))
+    losses = data.log_loss(proba)
     return {
         "name": name,
         "accuracy": mean(correct.astype(np.float64), data.mass),

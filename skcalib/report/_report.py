@@ -117,8 +117,10 @@ class CalibrationReport:
             Fitted classifier with `predict_proba` and `classes_`.
         X : array-like of shape (n_samples, n_features), or whatever the classifier takes
             Samples.
-        y : array-like of shape (n_samples,)
-            Their labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Their labels, or the shares of people who chose each class, in [0, 1], rows that sum
+            to 1: then an answer is wrong by the share who disagree, and the hardest samples are
+            named by the class that most chose. Labels are not judged, and `finder` must be None.
         scorer : difficulty scorer or Pipeline that ends in one, default=None
             Fitted; says which samples are the hardest. None takes the log-loss of the classifier.
         finder : LabelIssueFinder, default=None

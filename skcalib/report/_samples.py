@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
-from ..utils.checking._proba import label_log_loss
 from ..utils.meta._estimators import last_step
 from ..utils.meta._optional import import_optional
 from ..utils.meta._private import _safe_indexing
@@ -49,7 +48,7 @@ def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
         X = _safe_indexing(data.features, data.numbers)
         difficulty = score_difficulty(data.scorer, X, data.classes[data.codes])
         return np.asarray(difficulty, dtype=np.float64), type(last_step(data.scorer)[0]).__name__
-    return label_log_loss(data.proba, data.codes), "log-loss"
+    return data.log_loss(data.proba), "log-loss"
 
 
 def _entry(data: ReportData, i: int) -> dict[str, Any]:
@@ -57,6 +56,7 @@ def _entry(data: ReportData, i: int) -> dict[str, Any]:
     return {
         "sample": int(data.numbers[i]),
         "label": data.label(data.codes[i]),
+        "share": None if data.shares is None else float(data.shares[i].max()),
         "predicted": data.label(data.predicted[i]),
         "confidence": float(data.confidence[i]),
         **_shown(data.shown, int(data.numbers[i])),
@@ -69,6 +69,9 @@ def issues(data: ReportData) -> dict[str, Any]:
     Labels are judged by features or a scorer. If the finder warns that these are not good enough,
     the labels are not judged, and the reason is given.
     """
+    if data.shares is not None:
+        reason = "these are shares of people; LabelIssueFinder.fit(X, votes=...) judges votes"
+        return {"table": None, "reason": reason}
     count = np.bincount(data.codes)
     present = np.flatnonzero(count)
     finder, X, source = _finder(data)
@@ -130,7 +133,8 @@ def section(results: dict[str, Any]) -> Section:
     entries = []
     for entry in hardest["table"]:
         said = f"{label(entry['predicted'])} ({percent(entry['confidence'])})"
-        answer = f"label {label(entry['label'])}, predicted {said}"
+        chosen = "" if entry["share"] is None else f" ({percent(entry['share'], 0)} of people)"
+        answer = f"label {label(entry['label'])}{chosen}, predicted {said}"
         lines = [answer, f"difficulty {number(entry['difficulty'], 2)}"]
         entries.append({**entry, "lines": lines})
     blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_issues(issues)]

@@ -14,6 +14,7 @@ from ..metrics import (
     reliability_curve,
 )
 from ..plots import ReliabilityDisplay
+from ..utils.checking._shares import two_sided
 from ._data import LEVEL, MANY_SAMPLES, N_BINS, ReportData, fraction, mean, thinned
 from ._document import Picture, Section, Table, Text, interval, label, number
 
@@ -26,7 +27,7 @@ def overview(data: ReportData) -> dict[str, Any]:
         mass, said, right = sums.sum(axis=1)
         accuracy = fraction(np.array([True, False]), np.array([right, mass - right]))
         confidence = said / mass
-    count = np.bincount(data.codes, data.mass, minlength=len(data.classes))
+    count = np.array([data.mass @ data.of_class(k) for k in range(len(data.classes))])
     return {
         "title": data.title,
         "model": data.model,
@@ -97,8 +98,11 @@ def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, flo
 def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
     if predictions["y_proba"].ndim == 2:
         # The binary question of the top label: was it right, and how probable was it said to be?
-        correct = data.correct.astype(np.intp)
-        predictions = {"y_true": correct, "y_proba": data.confidence, "labels": [0, 1]}
+        predictions = {
+            "y_true": two_sided(data.correct),
+            "y_proba": data.confidence,
+            "labels": [0, 1],
+        }
     if data.weight is not None:
         # For the band, weights count samples: as many of equal weight would tell as much.
         effective = data.weight * (data.weight.sum() / (data.weight @ data.weight))

@@ -165,18 +165,18 @@ def _tested(
     return {"kind": kind, "name": name, "n_samples": n_samples, "views": views}
 
 
-def _pairs(data: ReportData) -> dict[str, tuple[NDArray[np.bool_], NDArray[Any]]]:
+def _pairs(data: ReportData) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
     """Return outcomes and probabilities of what is judged; of two classes first the second."""
     pairs = {"answers": (data.correct, data.confidence)}
     if len(data.classes) == 2:
-        pairs = {"positive": (data.positive, data.proba[:, 1]), **pairs}
+        pairs = {"positive": (data.of_class(1), data.proba[:, 1]), **pairs}
     return pairs
 
 
 def _view(
     data: ReportData,
     what: str,
-    outcome: NDArray[np.bool_],
+    outcome: NDArray[Any],
     proba: NDArray[Any],
     members: NDArray[np.bool_],
     share: float,
@@ -223,7 +223,7 @@ def _of_sums(sums: NDArray[np.float64] | None, view: dict[str, Any]) -> dict[str
 def _shape(
     data: ReportData,
     of: str,
-    outcome: NDArray[np.bool_],
+    outcome: NDArray[Any],
     proba: NDArray[Any],
     members: NDArray[np.bool_],
     share: float,
@@ -251,7 +251,7 @@ def _shape(
 
 
 def _mean_pvalue(
-    data: ReportData, outcome: NDArray[np.bool_], proba: NDArray[Any], rows: NDArray[np.intp]
+    data: ReportData, outcome: NDArray[Any], proba: NDArray[Any], rows: NDArray[np.intp]
 ) -> float:
     weight = None if data.weight is None else data.weight[rows]
     effect = data.effect(outcome[rows] - proba[rows], rows)
@@ -311,10 +311,10 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
 
 def _of_class(
     data: ReportData, k: int
-) -> dict[str, tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_]]]:
+) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]]:
     """Return outcomes, probabilities and samples of the answers of a class, and of its column."""
     everybody, answered = np.ones(len(data.codes), bool), data.predicted == k
-    kinds = {"class": (data.codes == k, data.proba[:, k], everybody)}
+    kinds = {"class": (data.of_class(k), data.proba[:, k], everybody)}
     if answered.any():
         return {"answers": (data.correct, data.confidence, answered), **kinds}
     return kinds

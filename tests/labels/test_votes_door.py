@@ -11,7 +11,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import shuffle
 
-from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder, votes_from_long
+from skcalib.labels import (
+    LabelCleaningClassifier,
+    LabelIssueFinder,
+    find_label_issues,
+    votes_from_long,
+)
 
 
 def crowd(true, n_each=3, n_annotators=12, seed=0, classes=None):
@@ -294,3 +299,42 @@ def test_samples_of_weight_0_bring_no_votes(digits):
     cleaning.fit(X / 16, y, sample_weight=weight, votes=votes)
     assert len(cleaning.finder_.issues_) == 300
     assert cleaning.finder_.annotators_["n_votes"].sum() == 900
+
+
+def test_the_table_of_issues_takes_votes(digits):
+    X, y = digits
+    votes, _ = crowd(y)
+    given = np.where(np.arange(400) % 20 == 0, (y + 1) % 5, y)
+    issues = find_label_issues(None, X, given, votes=votes)
+    finder = LabelIssueFinder().fit(X, given, votes=votes)
+    order = issues["sample"]
+    assert (np.diff(issues["p_label_correct"]) >= 0).all()
+    for name in ("label", "p_label_correct", "n_votes", "agreement"):
+        np.testing.assert_array_equal(issues[name], finder.issues_[name][order])
+    assert np.mean(given[order[:20]] != y[order[:20]]) > 0.9
+    alone = find_label_issues(None, None, votes=votes)
+    assert (alone["label"] == alone["suggested_label"]).all()
+
+
+def test_the_table_of_issues_is_named_by_the_index_of_votes():
+    pd = pytest.importorskip("pandas")
+    votes = pd.DataFrame([[0, 0, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1]], index=list("abcd"))
+    issues = find_label_issues(None, None, [0, 1, 0, 1], votes=votes, as_frame=True)
+    assert issues.index[0] == "c"
+
+
+def test_one_vote_for_every_sample_is_its_label(digits):
+    X, y = digits
+    given = np.where(np.arange(400) % 10 == 0, (y + 1) % 5, y)
+    votes = np.full((400, 3), np.nan)
+    votes[np.arange(400), np.arange(400) % 3] = given
+    known = np.arange(400) % 7 == 1
+    known &= given == y
+    labels = LabelIssueFinder().fit(X, given, verified=known)
+    finder = LabelIssueFinder().fit(X, given, votes=votes, verified=known)
+    np.testing.assert_array_equal(finder.label_proba_, labels.label_proba_)
+    assert finder.noise_rate_ == labels.noise_rate_
+    # Other labels than the votes are judged by the votes.
+    judged = LabelIssueFinder().fit(X, y, votes=votes)
+    assert (judged.issues_["label"] == y).all()
+    assert judged.annotators_["accuracy"].mean() < 1

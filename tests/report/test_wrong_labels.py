@@ -70,7 +70,7 @@ def test_without_a_finder_there_is_no_section(flipped):
         CalibrationReport.from_predictions(given[:300], proba[:300], finder=LabelIssueFinder())
 
 
-def test_shares_of_people_are_refused_with_a_way_out(flipped):
+def test_a_finder_and_shares_are_one_too_many(flipped):
     _, _, proba, finder = flipped
-    with pytest.raises(ValueError, match=r"^y_true must hold one label .* rng\.choice"):
-        CalibrationReport.from_predictions(finder.label_proba_, proba)
+    with pytest.raises(ValueError, match=r"^finder must be None where y_true holds shares of peo"):
+        CalibrationReport.from_predictions(finder.label_proba_, proba, finder=finder)
