@@ -493,10 +493,13 @@ class _LeftOut:
         self.says = log_expit(-odds) + _log_confusion(parameters)[:, votes.label].T
         rows = np.arange(self.n_votes)
         self.says[:, rows, votes.label] = log_expit(odds[:, rows, votes.label])
+        self.chance = np.exp(self.says)
 
     def likelihood(self, vote_power: float, judge_power: float) -> float:
         """Return the log-likelihood of all votes, each left out of its own foretelling."""
         whole = judge_power * self.belief + vote_power * self.votes + self.hard[:, :, None]
-        without = whole[:, self.sample] - vote_power * self.says
-        foretold = logsumexp(without + self.says, axis=(0, 2)) - logsumexp(without, axis=(0, 2))
-        return float(self.weight @ foretold)
+        # What is most likely with all votes is no less likely without one: the sum is 1 or more.
+        whole -= whole.max(axis=(0, 2), keepdims=True)
+        without = np.exp(whole)[:, self.sample] * np.exp(-vote_power * self.says)
+        foretold = np.einsum("znk,znk->n", without, self.chance) / without.sum(axis=(0, 2))
+        return float(self.weight @ np.log(np.maximum(foretold, _TINY)))

@@ -17,6 +17,7 @@ from skcalib.labels import (
     find_label_issues,
     votes_from_long,
 )
+from skcalib.utils import SkcalibWarning
 
 
 def crowd(true, n_each=3, n_annotators=12, seed=0, classes=None):
@@ -335,6 +336,7 @@ def test_one_vote_for_every_sample_is_its_label(digits):
     np.testing.assert_array_equal(finder.label_proba_, labels.label_proba_)
     assert finder.noise_rate_ == labels.noise_rate_
     # Other labels than the votes are judged by the votes.
-    judged = LabelIssueFinder().fit(X, y, votes=votes)
+    with pytest.warns(SkcalibWarning, match="No sample has two votes"):
+        judged = LabelIssueFinder().fit(X, y, votes=votes)
     assert (judged.issues_["label"] == y).all()
     assert judged.annotators_["accuracy"].mean() < 1
