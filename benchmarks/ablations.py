@@ -73,7 +73,7 @@ def compared(whole: list[Loss], without: list[Loss]) -> dict[str, Any]:
     result: dict[str, Any] = {"sets": len(whole)}
     for part in ("all", "kept_out"):
         pairs = [(a, b) for a, b in zip(whole, without) if part == "all" or a.kept_out]
-        for name in whole[0].values:
+        for name in _names(whole):
             by_base: dict[str, list[float]] = {}
             for a, b in pairs:
                 if name not in a.values or name not in b.values:  # such as losses after checks
@@ -91,12 +91,17 @@ def compared(whole: list[Loss], without: list[Loss]) -> dict[str, Any]:
     return result | {"changed": int(np.sum(changed))}
 
 
+def _names(losses: list[Loss]) -> list[str]:
+    """Return the names of all losses; a set need not have each."""
+    return list(dict.fromkeys(name for of in losses for name in of.values))
+
+
 def results(folder: Path, rooms: dict[str, Room]) -> Iterator[dict[str, Any]]:
     for room, (rules, losses) in rooms.items():
         whole = list(losses(folder))
         means = {
             name: round(float(np.mean([x.values[name] for x in whole if name in x.values])), 5)
-            for name in whole[0].values
+            for name in _names(whole)
         }
         yield {"room": room, "rule": "", "sets": len(whole), **means}
         for rule in rules:
@@ -142,9 +147,10 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 
 def all_rooms() -> dict[str, Room]:
-    from benchmarks.label_ablations import ROOM
+    from benchmarks.label_ablations import ROOM as LABELS
+    from benchmarks.vote_ablations import ROOM as VOTES
 
-    return {"labels": ROOM}
+    return {"labels": LABELS, "votes": VOTES}
 
 
 def main() -> None:

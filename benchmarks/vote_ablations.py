@@ -1,0 +1,60 @@
+"""The room `votes` for benchmarks.ablations: several people, on the sets of benchmarks.votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.ablations import Loss, Room, Rule
+from benchmarks.votes import SOURCES, judged
+from skcalib.labels import LabelIssueFinder
+
+VOTES, CONSENSUS = "skcalib.labels._votes.", "skcalib.labels._consensus."
+DRAWS = 2
+MOST_SAMPLES = 1000
+
+
+@cache
+def sets(folder: Path) -> list[tuple[Any, ...]]:
+    """Return name, votes, probabilities of a model, true labels and skills of annotators."""
+    found = []
+    for seed in range(DRAWS):
+        for source in SOURCES:
+            for name, n_votes, votes, proba, y, _, skill in source(folder, seed):
+                rows = np.random.default_rng(seed).permutation(len(y))[:MOST_SAMPLES]
+                found.append((name, n_votes, votes[rows], proba[rows], y[rows], skill))
+    return found
+
+
+def losses(folder: Path) -> Iterator[Loss]:
+    """Yield the losses of all sets. The pictures have chosen the constants; the others nothing."""
+    for name, _, votes, proba, y, skill in sets(folder):
+        finder = LabelIssueFinder("precomputed").fit(proba, votes=votes)
+        found = judged(finder.label_proba_, y)
+        values = {"wrong": 1 - found["right"], "log_loss": found["log_loss"], "ece": found["ece"]}
+        if skill is not None:
+            table = finder.annotators_
+            held = (table["accuracy_low"] <= skill) & (skill <= table["accuracy_high"])
+            values |= {
+                "of_annotators": float(np.abs(table["accuracy"] - skill).mean()),
+                "missed": float(1 - held.mean()),
+            }
+        yield Loss(name, not name.startswith("pictures"), values)
+
+
+RULES = [
+    Rule("_ANNOTATORS", "how much annotators differ (here 1)", {VOTES + "_ANNOTATORS": 1.0}),
+    Rule("_CLASSES", "how much classes differ (here 1)", {VOTES + "_CLASSES": 1.0}),
+    Rule("_OFFSET", "how frequent classes are (here 1)", {VOTES + "_OFFSET": 1.0}),
+    Rule("_OTHERS", "all other parameters (here 10)", {VOTES + "_OTHERS": 10.0}),
+    Rule("_LEAST_GAIN", "when the search ends (here .001)", {VOTES + "_LEAST_GAIN": 1e-3}),
+    Rule("LEAST_LEFT", "tempering once more", {VOTES + "LEAST_LEFT": 1.0}),
+    Rule(
+        "VOTES_OF_PRIOR", "prior of annotators (here none)", {CONSENSUS + "VOTES_OF_PRIOR": 1e-3}
+    ),
+]
+ROOM = Room(RULES, losses)
