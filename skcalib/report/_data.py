@@ -188,7 +188,7 @@ class ReportData:
         """Return whether samples are of class k, or the shares of people who say so."""
         return self.codes == k if self.shares is None else self.shares[:, k]
 
-    def per_sample(self, of_labels: NDArray[np.floating]) -> NDArray[np.float64]:
+    def per_sample(self, of_labels: NDArray[Any]) -> NDArray[np.float64]:
         """Return for every sample what its label would give, of people the mean."""
         if self.shares is None:
             return of_labels[np.arange(len(of_labels)), self.codes]
