@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from ..utils.checking._groups import group_codes, holm
 from ..utils.checking._guard import refuse_other_rows, told
 from ..utils.checking._validation import check_predictions
 from ..utils.meta._private import Interval, validate_params
+from ..utils.meta._progress import in_turn, telling
 from ..utils.meta._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError, OneSeed
 from ._inversion import interval_of, pvalue_of
 from ._resampling import (
-    RESAMPLING_CONSTRAINTS,
+    TOLD_CONSTRAINTS,
     Resampled,
     draw_seeds,
     warn_of_few_groups,
@@ -38,7 +39,7 @@ _FEW_SAMPLES = 5000
 
 
 @validate_params(
-    RESAMPLING_CONSTRAINTS
+    TOLD_CONSTRAINTS
     | {
         "min_samples": [Interval(Integral, 1, None, closed="left")],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
@@ -57,6 +58,7 @@ def groupwise_calibration_error(
     n_resamples: int = 999,
     n_jobs: int | None = None,
     random_state: Any = None,
+    verbose: int = 0,
     as_frame: bool = False,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
@@ -86,6 +88,8 @@ def groupwise_calibration_error(
         Number of resamples. A p-value of .01 or less is found anew from 200 times as many new
         resamples as there are groups, so that one bad group among hundreds can be told. With a
         metric of your own, no corrected p-value of m groups is below m / (n_resamples + 1).
+    verbose : int, default=0
+        Whether to print the seconds of every group; 0 prints nothing.
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
     groups : array-like of shape (n_samples,), default=None
@@ -159,7 +163,9 @@ def groupwise_calibration_error(
         ]
     seeds = draw_seeds(random_state, len(sets))
     results = np.full((4, len(names)), np.nan)
-    found = Parallel(n_jobs=n_jobs)(delayed(_judged)(*pair, draws) for pair in zip(sets, seeds))
+    calls = [delayed(_judged)(*pair, draws) for pair in zip(sets, seeds)]
+    step = telling("groupwise_calibration_error", verbose)
+    found = in_turn(calls, n_jobs, step, "group")
     if found:
         results[:, groups_judged] = np.transpose(found)
     judged = [resampled.groups for resampled in sets]

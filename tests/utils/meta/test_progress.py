@@ -12,6 +12,7 @@ from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
     compare_calibration,
+    groupwise_calibration_error,
 )
 from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.report import CalibrationReport
@@ -52,6 +53,10 @@ CALLS = {
     "compare_calibration, b": (
         lambda **v: compare_calibration(Y, {"b": P}, n_resamples=8, **v),
         PARTS,
+    ),
+    "groupwise_calibration_error": (
+        lambda **v: groupwise_calibration_error(Y, P, by=Y, n_resamples=8, **v),
+        ["group 1 of 2", "group 2 of 2"],
     ),
 }
 
