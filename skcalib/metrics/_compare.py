@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +19,7 @@ from ._bins import top_label
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError
 from ._inversion import Inversion, bootstrap_interval, interval_of_score
+from ._names import AnyMetric
 from ._recalibration import Recalibration, paired_pvalue, recalibration
 from ._resampling import (
     TOLD_CONSTRAINTS,
@@ -56,7 +57,7 @@ def compare_calibration(
     y_true: ArrayLike,
     y_probas: Mapping[str, ArrayLike],
     *,
-    metric: Callable[..., float] | str = expected_calibration_error,
+    metric: AnyMetric = expected_calibration_error,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     n_jobs: int | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from ..utils.meta._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError, OneSeed
 from ._inversion import interval_of, pvalue_of
+from ._names import AnyMetric
 from ._resampling import (
     TOLD_CONSTRAINTS,
     Resampled,
@@ -52,7 +52,7 @@ def groupwise_calibration_error(
     y_proba: ArrayLike,
     by: Any,
     *,
-    metric: Callable[..., float] | str = expected_calibration_error,
+    metric: AnyMetric = expected_calibration_error,
     min_samples: int = 30,
     confidence_level: float = 0.95,
     n_resamples: int = 999,

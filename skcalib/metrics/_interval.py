@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from ..utils.meta._private import Interval, validate_params
 from ..utils.meta._progress import telling
 from ._calibration_error import expected_calibration_error
 from ._inversion import bootstrap_interval, pvalue_of
+from ._names import AnyMetric
 from ._resampling import (
     TOLD_CONSTRAINTS,
     Resampled,
@@ -35,7 +35,7 @@ def calibration_error_interval(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    metric: Callable[..., float] | str = expected_calibration_error,
+    metric: AnyMetric = expected_calibration_error,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     n_jobs: int | None = None,
@@ -149,7 +149,7 @@ def calibration_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    metric: Callable[..., float] | str = expected_calibration_error,
+    metric: AnyMetric = expected_calibration_error,
     n_resamples: int = 999,
     n_jobs: int | None = None,
     random_state: Any = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..utils.checking._labels import column_names
 from ..utils.checking._proba import check_values
 from ..utils.meta._private import StrOptions, validate_params
 from ._calibration_error import expected_calibration_error
-from ._names import metric_of
+from ._names import AnyMetric, metric_of
 from ._resampling import as_number, check_metric
 
 
@@ -26,7 +25,7 @@ def multilabel_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    metric: Callable[..., float] | str = expected_calibration_error,
+    metric: AnyMetric = expected_calibration_error,
     average: str | None = "macro",
     sample_weight: ArrayLike | None = None,
     **options: Any,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..utils.checking._labels import cut
 from ..utils.meta._private import LabeledProbaScorer
 
+# What takes a metric takes its function, its name or, behind either, its scorer.
+AnyMetric: TypeAlias = Callable[..., float] | str
 # The scorers enter their metrics: what they are made of stands below what asks for names.
 BY_NAME: dict[str, Callable[..., Any]] = {}
 

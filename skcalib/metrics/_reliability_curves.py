@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
+from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from ..utils.checking._validation import check_predictions
@@ -30,6 +31,7 @@ REACH = 2.0
 _BAND_CONSTRAINTS: dict[str, list[Any]] = {
     "confidence_level": [Interval(Real, 0, 1, closed="neither")],
     "n_resamples": [Interval(Integral, 1, None, closed="left")],
+    "simultaneous": ["boolean"],
     "random_state": ["random_state"],
 }
 
@@ -60,6 +62,7 @@ def isotonic_reliability_curve(
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
+    simultaneous: bool = False,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -71,8 +74,10 @@ def isotonic_reliability_curve(
     where the data do not tell confidences apart (CORP) [1]_. At every confidence, the band holds a
     fraction `confidence_level` of the curves of a calibrated model: labels are drawn with the
     predicted probabilities, and the band lies between quantiles of their curves. Whole
-    curves leave it more often, so the band is no test: of calibrated models with 500 samples, 11
-    to 39 % lie within a band of .95 everywhere, and 57 to 76 % within one of .99.
+    curves leave it more often, so that band is no test: of calibrated models with 500 samples, 11
+    to 39 % lie within a band of .95 everywhere, and 57 to 76 % within one of .99. A
+    `simultaneous` band holds that fraction of whole curves, and a curve that leaves it anywhere
+    is off by more than chance.
 
     Parameters
     ----------
@@ -81,6 +86,11 @@ def isotonic_reliability_curve(
         Fraction of the curves of a calibrated model that the band holds at every confidence.
     n_resamples : int, default=999
         Number of sets of labels drawn for the band.
+    simultaneous : bool, default=False
+        Whether the band holds the fraction `confidence_level` of whole curves (the global
+        envelope of extreme rank lengths [2]_) rather than of their values at every confidence.
+        The curve of `y_true` counts as one of those drawn. It takes as long as `n_resamples`
+        curves of all samples.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples. For the band, the weight of
         a group of samples is rounded to a number of samples, so weights that are no counts should
@@ -95,6 +105,11 @@ def isotonic_reliability_curve(
         distinct confidence, non-decreasing; ``prob_pred``, these confidences, increasing;
         ``lower`` and ``upper``, the band.
 
+    Raises
+    ------
+    ValueError
+        If `n_resamples` are too few for a simultaneous band of `confidence_level`.
+
     See Also
     --------
     reliability_curve : The curve of bins.
@@ -106,6 +121,8 @@ def isotonic_reliability_curve(
     ----------
     .. [1] T. Dimitriadis, T. Gneiting, A. I. Jordan, "Stable Reliability Diagrams for
        Probabilistic Classifiers", PNAS 2021, Sec. 2 and, for the band, Sec. S2.
+    .. [2] M. Myllymäki, T. Mrkvička, P. Grabarnik, H. Seijo, U. Hahn, "Global Envelope Tests for
+       Spatial Processes", Journal of the Royal Statistical Society B 2017.
 
     Examples
     --------
@@ -116,11 +133,13 @@ def isotonic_reliability_curve(
     """
     forecast, weight, positive = _forecasts(y_true, y_proba, sample_weight, labels, pos_label)
     prob_true = _isotonic_mean(forecast, weight, positive)
-    center, band = _band(
-        _isotonic_mean, forecast, weight, confidence_level, n_resamples, random_state
-    )
-    # From the centers of the groups to all confidences; constant beyond the outer centers.
-    lower, upper = (np.interp(forecast, center, end) for end in band)
+    drawing = _Drawing(confidence_level, n_resamples, random_state)
+    if simultaneous:
+        lower, upper = _isotonic_envelope(forecast, weight, positive, drawing)
+    else:
+        center, band = _band(_isotonic_mean, forecast, weight, drawing)
+        # From the centers of the groups to all confidences; constant beyond the outer centers.
+        lower, upper = (np.interp(forecast, center, end) for end in band)
     return IsotonicReliabilityCurve(np.clip(prob_true, 0, 1), forecast, lower, upper)
 
 
@@ -132,6 +151,7 @@ def smooth_reliability_curve(
     bandwidth: float | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
+    simultaneous: bool = False,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -148,7 +168,8 @@ def smooth_reliability_curve(
     Parameters
     ----------
     y_true, y_proba, confidence_level, n_resamples : of :func:`isotonic_reliability_curve`
-    sample_weight, labels, pos_label, random_state : of :func:`isotonic_reliability_curve`
+    simultaneous, sample_weight, labels : of :func:`isotonic_reliability_curve`
+    pos_label, random_state : of :func:`isotonic_reliability_curve`
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None takes that of
         :func:`smooth_calibration_error`, which is the error itself; below 1/2048 it is that.
@@ -188,8 +209,11 @@ def smooth_reliability_curve(
     bandwidth = max(float(bandwidth), 2 / N_STEPS)
     kernel_mean = partial(_kernel_mean, bandwidth=bandwidth)
     prob_true = kernel_mean(forecast, weight, positive)
-    _, (lower, upper) = _band(
-        kernel_mean, forecast, weight, confidence_level, n_resamples, random_state
+    drawing = _Drawing(confidence_level, n_resamples, random_state)
+    lower, upper = (
+        _envelope_of_drawn(kernel_mean, forecast, weight, positive, drawing)
+        if simultaneous
+        else _band(kernel_mean, forecast, weight, drawing)[1]
     )
     prob_pred = np.linspace(0, 1, N_STEPS // STRIDE + 1)
     # The point next to a confidence is kept, so that one sample has a curve.
@@ -212,15 +236,21 @@ def _forecasts(
     return np.clip(score.astype(np.float64), 0, 1), weight, positive
 
 
+class _Drawing(NamedTuple):
+    """How the curves of a calibrated model are drawn, and what fraction of them a band holds."""
+
+    confidence_level: float
+    n_resamples: int
+    random_state: Any
+
+
 def _band(
     curve: Callable[[NDArray, NDArray, NDArray], NDArray[np.float64]],
     forecast: NDArray[np.float64],
     weight: NDArray[np.float64],
-    confidence_level: float,
-    n_resamples: int,
-    random_state: Any,
+    drawing: _Drawing,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return quantiles of the curves of a calibrated model, drawn in groups of confidences.
+    """Return a band of the curves of a calibrated model, drawn in groups of confidences.
 
     Returns the mean confidence of every group, (n_groups,), and the ends of the band. `curve`
     takes these confidences, the number of samples of every group, and how many are positive.
@@ -230,15 +260,84 @@ def _band(
     _, (total, confidence_sum, _) = quantile_sums(forecast, unused, weight, N_BAND_GROUPS)
     total, confidence_sum = total[total > 0], confidence_sum[total > 0]
     center = np.clip(confidence_sum / total, 0, 1)
-    # Beyond 2**53 a float is no longer told apart from the next integer.
-    n_draws = np.clip(np.rint(total), 1, 2.0**53).astype(np.int64)
+    n_draws = _counts(total)
     # The samples of a group are drawn at its mean confidence: one binomial number for all.
-    rng = check_random_state(random_state)
-    drawn = rng.binomial(n_draws, center, (n_resamples, len(center)))
+    rng = check_random_state(drawing.random_state)
+    drawn = rng.binomial(n_draws, center, (drawing.n_resamples, len(center)))
     curves = np.stack([curve(center, n_draws, positive) for positive in drawn])
-    tail = (1 - confidence_level) / 2
+    tail = (1 - drawing.confidence_level) / 2
     # The quantiles that the next curve exceeds with probability `tail`, however few were drawn.
     return center, np.quantile(curves, [tail, 1 - tail], axis=0, method="weibull")
+
+
+def _isotonic_envelope(
+    forecast: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    positive: NDArray[np.float64],
+    drawing: _Drawing,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return a simultaneous band at all confidences, from that at up to N_BAND_GROUPS of them.
+
+    The curves do not decrease: between two places they lie between their values at these.
+    """
+    n = len(forecast)
+    places = np.unique(np.linspace(0, n - 1, N_BAND_GROUPS).astype(np.intp))
+
+    def curve(*samples: NDArray) -> NDArray[np.float64]:
+        return _isotonic_mean(*samples)[places]
+
+    lower, upper = _envelope_of_drawn(curve, forecast, weight, positive, drawing)
+    before = np.searchsorted(places, np.arange(n), side="right") - 1
+    return lower[before], upper[np.searchsorted(places, np.arange(n))]
+
+
+def _envelope_of_drawn(
+    curve: Callable[[NDArray, NDArray, NDArray], NDArray[np.float64]],
+    forecast: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    positive: NDArray[np.float64],
+    drawing: _Drawing,
+) -> NDArray[np.float64]:
+    """Return a simultaneous band. Outcomes are drawn at every confidence, as they were observed:
+    the ends of a curve of groups would be less extreme.
+    """
+    rng, n_draws = check_random_state(drawing.random_state), _counts(weight)
+    curves = [
+        curve(forecast, n_draws, rng.binomial(n_draws, forecast))
+        for _ in range(drawing.n_resamples)
+    ]
+    curves.append(curve(forecast, weight, positive))
+    return _envelope(np.stack(curves), drawing.confidence_level)
+
+
+def _counts(weight: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return weights as numbers of samples."""
+    # Beyond 2**53 a float is no longer told apart from the next integer.
+    return np.clip(np.rint(weight), 1, 2.0**53).astype(np.int64)
+
+
+def _envelope(curves: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
+    """Return the ends of a band, (2, n_places), around all but the most extreme curves.
+
+    How extreme one of the curves (n_curves, n_places) is follows from its ranks at all places,
+    counted from the nearer side: the smallest decides, the next smallest among equals, and so on.
+    One that is left out is outside of the band somewhere. The last curve is the one observed: of
+    a calibrated model it is as likely as any other to be among these.
+    """
+    n_out = int((1 - confidence_level) * len(curves) + 1e-9)
+    if n_out < 1:
+        needed = int(np.ceil(1 / (1 - confidence_level) - 1e-9)) - 1
+        raise ValueError(
+            f"n_resamples must be at least {needed} for a simultaneous band of "
+            f"{confidence_level:g}, got {len(curves) - 1}."
+        )
+    ranks = np.minimum(
+        rankdata(curves, method="max", axis=0), rankdata(-curves, method="max", axis=0)
+    )
+    ranks.sort(axis=1)
+    # The last key of lexsort decides first, and the last curve comes last among equals.
+    kept = np.lexsort(ranks.T[::-1])[n_out:]
+    return np.stack([curves[kept].min(axis=0), curves[kept].max(axis=0)])
 
 
 def _isotonic_mean(

@@ -242,12 +242,15 @@ class BaseDisplay:
         style = {"alpha": alpha, "linewidth": 0, "rasterized": len(x) > MANY_POINTS}
         self.ax_.fill_between(x, lower, upper, **{**style, **options})
 
-    def _draw_bars(self, x: Any, y: Any, lower: Any, upper: Any, line: Line2D) -> None:
+    def _draw_bars(
+        self, x: Any, y: Any, lower: Any, upper: Any, line: Line2D, **options: Any
+    ) -> None:
         """Draw an interval of every point in the color of its line."""
         # Rounding may put an end on the wrong side of its point.
         ends = (y - lower).clip(0), (upper - y).clip(0)
         color = line.get_color()
-        self.ax_.errorbar(x, y, yerr=ends, fmt="none", ecolor=color, elinewidth=1, capsize=2)
+        style: dict[str, Any] = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2}
+        self.ax_.errorbar(x, y, yerr=ends, **style, **options)
 
     def _draw_reference(self, x: Any, y: Any, label: str | None = None, color: Any = None) -> None:
         """Draw a dotted line, by default in the color of text; with a label, only once."""

@@ -72,6 +72,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         n_bins: int = 10,
         strategy: str = "uniform",
         confidence_level: float | None = 0.95,
+        simultaneous: bool = False,
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         name: str | None = None,
@@ -88,6 +89,9 @@ class ClassReliabilityDisplay(PredictionDisplay):
             Probabilities of the classes.
         kind, n_bins, strategy : of :meth:`ReliabilityDisplay.from_predictions`
         confidence_level, sample_weight, labels : of :meth:`ReliabilityDisplay.from_predictions`
+        simultaneous : bool, default=False
+            Whether bars and bands of a panel hold all at once, at `confidence_level` for every
+            class by itself; the heading says so.
         name : str, default=None
             Name of the display, which its title or legend shows.
         **kwargs : dict
@@ -114,7 +118,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
             }
             numbers = diagram_numbers(
                 data, kind=kind, bins=bins, confidence_level=confidence_level,
-                interval=False, zoom=None,
+                simultaneous=simultaneous, interval=False, zoom=None,
             )  # fmt: skip
             diagrams.append(ReliabilityDisplay(**numbers, name=f"n = {n:,.0f}", pos_label=1))
         # The last key counts first: the error of few samples is mostly chance, and ranks last.
@@ -181,9 +185,10 @@ class ClassReliabilityDisplay(PredictionDisplay):
 
     def _heading(self, title: str, n_drawn: int) -> str:
         """Return the title, what is drawn, and how many classes are left out."""
-        error = next(iter(self.displays.values())).error_name()
-        n_classes = len(self.displays)
-        text = f"Observed fraction against probability, by class; {error}"
+        first, n_classes = next(iter(self.displays.values())), len(self.displays)
+        text = f"Observed fraction against probability, by class; {first.error_name()}"
+        if first.simultaneous and first.confidence_level is not None:
+            text += f"; {first.confidence_level:.0%} for all of a panel at once"
         if n_drawn < n_classes:
             text += f"; {n_drawn} of {n_classes} classes, of the largest errors"
         # Letters are counted in the font of the axis labels; that of the heading is smaller.

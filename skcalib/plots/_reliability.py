@@ -30,6 +30,8 @@ ALONE = "band or gap of a curve that is alone"
 HISTOGRAM_LABEL = "histogram of the confidences"
 # Of the error's interval: with more, the two digits that are shown would be the same.
 N_RESAMPLES = 200
+# Curves drawn for a band: the default of the functions.
+N_CURVES = 999
 # For so many samples the interval of the error takes about a second; for more it is narrow.
 FEW_SAMPLES = 20_000
 # Cells of the histogram within the part of [0, 1] that the axes show, and at most in [0, 1].
@@ -46,6 +48,9 @@ class ReliabilityDisplay(PredictionDisplay):
     calibrated model lies in the gray band. Gap and band are drawn only for a curve that is alone
     on its axes. Larger dots are bins of more samples; bins of fewer than ten have empty dots and
     no line.
+
+    One of twenty bars misses, and of calibrated curves most leave the band somewhere: with
+    ``simultaneous=True`` both hold all at once, and the legend says so.
 
     The diagram of a fitted classifier is about the positive class where there are two classes,
     and about the top label where there are more.
@@ -75,6 +80,8 @@ class ReliabilityDisplay(PredictionDisplay):
         that of a calibrated model lies.
     confidence_level : float, default=None
         Level of band and interval.
+    simultaneous : bool, default=False
+        Whether the band has its level at all bins or confidences at once; the legend says it.
     window : tuple of two floats, default=None
         Confidences that the axes show; None shows [0, 1].
     kind, strategy : of :meth:`from_predictions`
@@ -123,6 +130,7 @@ class ReliabilityDisplay(PredictionDisplay):
     bin_count: NDArray[np.float64] | None = None
     band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     confidence_level: float | None = None
+    simultaneous: bool = False
     window: tuple[float, float] | None = None
     kind: str = "bins"
     n_bins: int | None = None
@@ -155,6 +163,7 @@ class ReliabilityDisplay(PredictionDisplay):
         n_bins: int = 15,
         strategy: str = "uniform",
         confidence_level: float | None = 0.95,
+        simultaneous: bool = False,
         interval: bool | None = None,
         zoom: float | None = None,
         sample_weight: ArrayLike | None = None,
@@ -184,6 +193,10 @@ class ReliabilityDisplay(PredictionDisplay):
             Level in (0, 1) of the bars (exact binomial intervals of the accuracy of every bin,
             weights counted as numbers of samples) or, for the other kinds, of the band. None
             draws neither.
+        simultaneous : bool, default=False
+            Whether bars and bands hold all at once: those of bins after Bonferroni's correction,
+            the others as in :func:`~skcalib.metrics.isotonic_reliability_curve`. By default each
+            bar, and the band at each confidence, has its level by itself.
         interval : bool, default=None
             Whether the title has the bootstrap interval of the error, at `confidence_level` or
             0.95. None shows it for up to 20 000 samples, but not for the smooth error, where it
@@ -214,6 +227,7 @@ class ReliabilityDisplay(PredictionDisplay):
             kind=kind,
             bins={"n_bins": n_bins, "strategy": strategy},
             confidence_level=confidence_level,
+            simultaneous=simultaneous,
             interval=interval,
             zoom=zoom,
         )
@@ -317,7 +331,8 @@ class ReliabilityDisplay(PredictionDisplay):
             # NaN in the smooth curve is a gap.
             self.line_ = self._draw_curve(x, y, name, kwargs, marker="", linewidth=2)
             level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} of "
-            label = f"{level}calibrated models,\nat each confidence"
+            where = "as whole curves" if self.simultaneous else "at each confidence"
+            label = f"{level}calibrated models,\n{where}"
             self._fill_alone(x, self.band, color="gray", label=label)
             return
         filled = ~np.isnan(y)
@@ -335,7 +350,9 @@ class ReliabilityDisplay(PredictionDisplay):
             )  # fmt: skip
         if self.band is not None:
             lower, upper = (end[filled] for end in self.band)
-            self._draw_bars(x[filled], y[filled], lower, upper, self.line_)
+            label = f"{self.confidence_level:.0%} intervals,\nall bins at once"
+            options = {"label": label} if self.simultaneous else {}
+            self._draw_bars(x[filled], y[filled], lower, upper, self.line_, **options)
         x, y = x[enough], y[enough]
         self._fill_alone(x, (x, y), color=self.line_.get_color())
 
@@ -379,6 +396,7 @@ def diagram_numbers(
     kind: str,
     bins: dict[str, Any],
     confidence_level: float | None,
+    simultaneous: bool,
     interval: bool | None,
     zoom: float | None,
 ) -> dict[str, Any]:
@@ -389,10 +407,11 @@ def diagram_numbers(
     # Equal counts say nothing: the histogram keeps bins of equal width.
     count, edges = _histogram(data, bins["n_bins"], window)
     numbers = {
-        **_curve(data, kind, bins, confidence_level),
+        **_curve(data, kind, bins, confidence_level, simultaneous),
         **bins,
         "kind": kind,
         "confidence_level": confidence_level,
+        "simultaneous": simultaneous,
         "window": window,
         "count": count,
         "edges": edges,
@@ -407,7 +426,11 @@ def diagram_numbers(
         interval = kind != "smooth" and len(data["y_true"]) <= FEW_SAMPLES
     if interval:
         level = 0.95 if confidence_level is None else confidence_level
-        resamples = {"n_resamples": N_RESAMPLES, "random_state": 0, "confidence_level": level}
+        resamples: dict[str, Any] = {
+            "n_resamples": N_RESAMPLES,
+            "random_state": 0,
+            "confidence_level": level,
+        }
         numbers["interval"] = calibration_error_interval(
             **data, metric=metric, **resamples, **options
         )
@@ -415,7 +438,11 @@ def diagram_numbers(
 
 
 def _curve(
-    data: dict[str, Any], kind: str, bins: dict[str, Any], confidence_level: float | None
+    data: dict[str, Any],
+    kind: str,
+    bins: dict[str, Any],
+    confidence_level: float | None,
+    simultaneous: bool,
 ) -> dict[str, Any]:
     """Return the points of the curve, its band, and what else only one kind has."""
     if kind == "bins":
@@ -423,26 +450,38 @@ def _curve(
         # Weights are scaled to a mean of one: they count as many samples as there are.
         only = {"bin_count": curve.bin_weight * (len(data["y_true"]) / curve.bin_weight.sum())}
     elif kind == "smooth":
-        curve, only = smooth_reliability_curve(**data, **_band_options(confidence_level)), {}
+        options = _band_options(confidence_level, simultaneous)
+        curve, only = smooth_reliability_curve(**data, **options), {}
     else:
         binary = _binary_question(data)
-        curve = isotonic_reliability_curve(**binary, **_band_options(confidence_level))
+        options = _band_options(confidence_level, simultaneous)
+        curve = isotonic_reliability_curve(**binary, **options)
         only = {"decomposition": score_decomposition(**binary)}
     band = None
     if confidence_level is not None:
+        n_bars = np.count_nonzero(curve.bin_weight) if kind == "bins" and simultaneous else 1
         band = (
-            binomial_interval(curve.prob_true, curve.bin_weight, confidence_level)
+            binomial_interval(
+                curve.prob_true, curve.bin_weight, 1 - (1 - confidence_level) / n_bars
+            )
             if kind == "bins"
             else (curve.lower, curve.upper)
         )
     return {"prob_true": curve.prob_true, "prob_pred": curve.prob_pred, "band": band, **only}
 
 
-def _band_options(confidence_level: float | None) -> dict[str, Any]:
+def _band_options(confidence_level: float | None, simultaneous: bool) -> dict[str, Any]:
     if confidence_level is None:
         # One resample, the fewest that the functions take; their band is not drawn.
         return {"n_resamples": 1, "random_state": 0}
-    return {"random_state": 0, "confidence_level": confidence_level}
+    # At least one of the curves has to be left out of a simultaneous band.
+    needed = int(np.ceil(1 / (1 - confidence_level))) if simultaneous else 0
+    return {
+        "n_resamples": max(N_CURVES, needed),
+        "random_state": 0,
+        "confidence_level": confidence_level,
+        "simultaneous": simultaneous,
+    }
 
 
 def _binary_question(data: dict[str, Any]) -> dict[str, Any]:

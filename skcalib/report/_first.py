@@ -232,9 +232,9 @@ def _about_declining(results: dict[str, Any]) -> tuple[str, str] | None:
     found = " The threshold was found on calibrated samples left out." if calibrated else ""
     return (
         f"{then} below a {calibrated}confidence of {threshold(promise['threshold'])}",
-        f" to be wrong in at most {_rate(promise['risk'])} of the answers instead of "
-        f"{percent(selective['error_rate'])}; {percent(promise['coverage'], 0)} of the "
-        f"samples are answered then.{found}",
+        f" to be wrong in at most {_rate(promise['risk'])} of the answers, with "
+        f"{percent(LEVEL, 0)} certainty, instead of {percent(selective['error_rate'])}; "
+        f"{percent(promise['coverage'], 0)} of the samples are answered then.{found}",
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from skcalib.metrics import isotonic_reliability_curve, score_decomposition
+from skcalib.metrics._reliability_curves import _envelope
 
 
 def sample(n=300, seed=0):
@@ -73,6 +74,49 @@ def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     # Curves have few values, so that a quantile may hold more than it has to.
     assert coverage.min() > 0.9 - 4 * np.sqrt(0.09 / 200)
     assert coverage.mean() < 0.97
+
+
+@pytest.mark.parametrize(("n_samples", "n_draws"), [(150, 300), (3000, 80)])
+def test_a_simultaneous_band_holds_whole_curves_of_a_calibrated_model(n_samples, n_draws):
+    """90 % within three standard errors; of a model that is off few."""
+    rng = np.random.default_rng(4)
+    inside = {"calibrated": [], "off": []}
+    for seed in range(n_draws):
+        proba = rng.uniform(size=n_samples)
+        for name, true in (("calibrated", proba), ("off", 0.2 + 0.6 * proba)):
+            y = rng.uniform(size=n_samples) < true
+            curve = isotonic_reliability_curve(
+                y, proba, confidence_level=0.9, n_resamples=99, simultaneous=True,
+                random_state=seed,
+            )  # fmt: skip
+            within = (curve.lower - 1e-9 <= curve.prob_true) & (
+                curve.prob_true <= curve.upper + 1e-9
+            )
+            inside[name].append(within.all())
+    assert abs(np.mean(inside["calibrated"]) - 0.9) < 3 * np.sqrt(0.09 / n_draws)
+    assert np.mean(inside["off"]) < (0.8 if n_samples == 150 else 0.05)
+
+
+def test_the_curves_left_out_of_an_envelope_are_the_most_extreme():
+    """Beside a loop: the smallest rank decides, then the next smallest."""
+    curves = np.random.default_rng(0).normal(size=(40, 6)).cumsum(axis=1)
+
+    def extremeness(curve):
+        return sorted(
+            min((column <= value).sum(), (column >= value).sum())
+            for column, value in zip(curves.T, curve)
+        )
+
+    kept = sorted(curves, key=extremeness)[4:]
+    expected = np.min(kept, axis=0), np.max(kept, axis=0)
+    np.testing.assert_array_equal(_envelope(curves, 0.9), expected)
+
+
+def test_a_simultaneous_band_needs_enough_curves():
+    options = {"simultaneous": True, "random_state": 0}
+    with pytest.raises(ValueError, match=r"n_resamples must be at least 19 .* 0\.95, got 18"):
+        isotonic_reliability_curve(*sample(), n_resamples=18, **options)
+    isotonic_reliability_curve(*sample(), n_resamples=19, **options)
 
 
 def test_few_draws_make_no_narrower_band():

@@ -88,3 +88,19 @@ def test_one_sample(value):
 def test_bad_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         smooth_reliability_curve([0, 1], [0.2, 0.7], **options)
+
+
+def test_a_simultaneous_band_holds_whole_curves():
+    rng = np.random.default_rng(5)
+    inside = []
+    for seed in range(150):
+        proba = rng.uniform(size=200)
+        y = rng.uniform(size=200) < proba
+        curve = smooth_reliability_curve(
+            y, proba, bandwidth=0.05, confidence_level=0.9, n_resamples=49, simultaneous=True,
+            random_state=seed,
+        )  # fmt: skip
+        some = ~np.isnan(curve.prob_true)
+        value, lower, upper = (part[some] for part in (curve.prob_true, curve.lower, curve.upper))
+        inside.append(((lower - 1e-9 <= value) & (value <= upper + 1e-9)).all())
+    assert abs(np.mean(inside) - 0.9) < 3 * np.sqrt(0.09 / 150)

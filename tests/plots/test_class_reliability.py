@@ -101,3 +101,17 @@ def test_shares_of_people_are_counted_by_class():
         )
         assert display.displays[k].calibration_error == pytest.approx(error)
         assert display.displays[k].name == f"n = {shares[:, k].sum():,.0f}"
+
+
+def test_the_heading_says_what_bars_of_all_bins_hold():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 300)
+    y = rng.integers(3, size=300)
+    display = ClassReliabilityDisplay.from_predictions(y, proba, simultaneous=True)
+    alone = ClassReliabilityDisplay.from_predictions(y, proba)
+    said = "95% for all of a panel at once"
+    assert said in display._heading("", 3).replace("\n", " ")
+    assert said not in alone._heading("", 3).replace("\n", " ")
+    for k in range(3):
+        wide, narrow = (np.nansum(d.displays[k].band[1]) for d in (display, alone))
+        assert wide > narrow

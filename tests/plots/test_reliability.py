@@ -3,6 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection, PolyCollection
+from scipy.stats import beta
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 
@@ -283,6 +284,37 @@ def test_the_isotonic_curve(data, binary):
         assert part in title(display)
     counts = display.histogram_ax_.patches[0].get_data().values
     assert counts.sum() == weight.sum()
+
+
+@pytest.mark.parametrize("kind", ["isotonic", "smooth"])
+def test_a_band_of_whole_curves_is_wider_and_the_legend_says_so(data, kind):
+    y, proba = data
+    display = ReliabilityDisplay.from_predictions(y, proba, kind=kind, simultaneous=True)
+    assert legend(display) == ["95% of calibrated models,\nas whole curves"]
+    lower, upper = ReliabilityDisplay.from_predictions(y, proba, kind=kind).band
+    some = ~np.isnan(lower)
+    assert np.mean(display.band[1][some] - display.band[0][some]) > np.mean(
+        upper[some] - lower[some]
+    )
+
+
+def test_bars_that_hold_at_once_share_the_level(data):
+    y, proba = data
+    display = ReliabilityDisplay.from_predictions(y, proba, n_bins=8, simultaneous=True)
+    assert legend(display) == ["95% intervals,\nall bins at once"]
+    filled = display.bin_count > 0
+    count = display.bin_count[filled]
+    right = display.prob_true[filled] * count
+    tail = 0.025 / filled.sum()
+    lower, upper = (end[filled] for end in display.band)
+    some = right > 0.5
+    np.testing.assert_allclose(
+        lower[some], beta.ppf(tail, right, count - right + 1)[some], atol=1e-6
+    )
+    some = right < count - 0.5
+    np.testing.assert_allclose(
+        upper[some], beta.ppf(1 - tail, right + 1, count - right)[some], atol=1e-6
+    )
 
 
 def test_the_isotonic_curve_without_a_band(data):
