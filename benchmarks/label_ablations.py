@@ -1,15 +1,22 @@
-"""The room `labels` for benchmarks.ablations: the finder on sets with known wrong labels."""
+"""Two rooms for benchmarks.ablations: the finder on sets with known wrong labels.
+
+`labels` has the rules that decide what is fitted. `checks and doubts` has those that come after
+the fit; they are judged on single judges and on labels of people, where most claims are off.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.label_sets import NOISES, LabelSet, label_sets
@@ -26,7 +33,40 @@ ISSUES, JUDGE, TWINS = (LABELS + f"_{m}." for m in ("issues", "judges", "distinc
 # Of every table, so many ways in which labels are wrong, in turn: a row takes half a minute.
 N_NOISES = 1
 SMALLEST = 1e-3
-N_CHECKS, FEW_CHECKS, DRAWS = 100, 20, 3
+N_CHECKS, FEW_CHECKS, DRAWS = 100, 20, 2
+SOME_TABLES = "digits", "segment", "images", "generated 4", "sentences 5", "unequal"
+
+
+@cache
+def sets_of_single_judges(folder: Path) -> list[LabelSet]:
+    """Return every table twice, with one way in which labels are wrong, in turn; and people's.
+
+    Once distances judge alone, once out-of-fold probabilities of one model. Some tables come once
+    more, with features that tell nothing.
+    """
+    chosen: list[LabelSet] = []
+    tables: dict[str, int] = {}
+    for of in label_sets(folder):
+        place = tables.setdefault(of.name, len(tables))
+        if of.noise not in NOISES:
+            chosen.append(of)
+        elif (NOISES.index(of.noise) - 2 * place) % len(NOISES) == 0:
+            chosen += with_one_judge(of)
+        if of.noise == "random 20 %" and of.name in SOME_TABLES:
+            chosen.append(with_noise_features(of))
+    return chosen
+
+
+def with_one_judge(of: LabelSet) -> list[LabelSet]:
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=100, tol=1e-2))
+    proba = cross_val_predict(model, of.X, of.given, cv=4, method="predict_proba")
+    ready = of._replace(noise=f"{of.noise}, ready", X=proba, estimator="precomputed")
+    return [of._replace(noise=f"{of.noise}, distances", estimator=JUDGES["distances"]), ready]
+
+
+def with_noise_features(of: LabelSet) -> LabelSet:
+    X = np.random.default_rng(0).standard_normal((len(of.X), 10))
+    return of._replace(noise="noise features", X=X, estimator=JUDGES["distances"])
 
 
 @cache
@@ -103,13 +143,25 @@ def of_fit(finder: LabelIssueFinder, doubts: tuple[str, ...], of: LabelSet) -> d
     """Return the losses before checks."""
     issues, rate = finder.issues_, float(of.wrong[of.known].mean())
     repaired = np.where(issues["is_issue"], issues["suggested_label"], of.given)[of.known]
-    silent = (_is_off(finder, of) or _misses(finder, rate)) and not doubts
+    is_off = _is_off(finder, of) or _misses(finder, rate)
     return {
         "log_loss": _log_loss(finder, of),
         "wrong_after": float(np.mean(repaired != of.true[of.known])),
         "rate_error": abs(finder.noise_rate_ - rate),
-        "silent": float(silent),
+        "silent": float(is_off and not doubts),
         "false_doubt": float(bool(doubts) and rate == 0.0),
+    }
+
+
+def of_doubts(finder: LabelIssueFinder, doubts: tuple[str, ...], of: LabelSet) -> dict[str, float]:
+    """Return how often doubts are missing and needless; blind is who finds few wrong labels."""
+    wrong = of.wrong & of.known
+    is_off = _is_off(finder, of) or _misses(finder, float(of.wrong[of.known].mean()))
+    is_blind = wrong.sum() >= 20 and finder.issues_["is_issue"][wrong].mean() < 0.1
+    return {
+        "silent_off": float(is_off and not doubts),
+        "silent_blind": float(is_blind and not doubts),
+        "needless": float(bool(doubts) and not is_off and not is_blind),
     }
 
 
@@ -136,59 +188,53 @@ def of_checks(finder: LabelIssueFinder, of: LabelSet) -> dict[str, float]:
         at_random = np.random.default_rng(seed).permutation(rows)
         note(accused=checked(at_random[:n_checks]).n_checks_ == 0)
         checked(at_random[:FEW_CHECKS])
+        note(early_log_loss=_log_loss(finder, of))
         note(silent_early=_is_off(finder, of) and not finder.doubts_)
+    finder._draws = []
     worst = rows[np.argsort(finder._of_model[0][rows], kind="stable")]
     note(believed=checked(worst[:n_checks]).n_checks_ > 0)
     return {name: float(np.mean(v)) for name, v in values.items()}
 
 
 _JUDGED: dict[int, Any] = {}
-_FITTED: dict[Any, Any] = {}
+_FITTED: dict[int, Any] = {}
 
 
 def losses(folder: Path) -> Iterator[Loss]:
-    """Yield the losses of all sets; a rule that changes no fit is judged on the fits at hand.
-
-    Losses after checks are those of rules about checks.
-    """
-    of_fits = values_of_fits()
+    """Yield the losses of all sets before checks."""
     for number, of in enumerate(sets(folder)):
-        key = number, of_fits
-        if key not in _FITTED:
+        finder = fitted(number, of)
+        yield Loss(base_of(of), of.kept_out, of_fit(finder, doubts_of(*_JUDGED[number]), of))
+
+
+def losses_after_fit(folder: Path) -> Iterator[Loss]:
+    """Yield the losses of doubts and after checks, of fits that are made once."""
+    for number, of in enumerate(sets_of_single_judges(folder), start=1000):
+        if number not in _FITTED:
             finder = fitted(number, of)
-            _FITTED[key] = finder, _JUDGED[number]
-        finder, judged = _FITTED[key]
-        values = of_fit(finder, doubts_of(*judged), of)
-        if of.known.all() and of_fits == AS_THEY_ARE:
+            _FITTED[number] = finder, _JUDGED[number]
+        finder, judged = _FITTED[number]
+        values = of_doubts(finder, doubts_of(*judged), of)
+        if of.known.all():
             values |= of_checks(finder, of)
-        yield Loss(of.name.split(",")[0], of.kept_out, values)
+        yield Loss(base_of(of), of.kept_out, values)
 
 
-def value_of(path: str) -> Any:
-    module, name = path.rsplit(".", 1)
-    return getattr(import_module(module), name)
-
-
-def values_of_fits() -> tuple[str, ...]:
-    """Return the values that decide what is fitted."""
-    paths = [path for rule in RULES for path in rule.off]
-    return tuple(
-        str(value_of(path)) for path in paths if not path.startswith((TRUST, CHECKS, ISSUES))
-    )
+def base_of(of: LabelSet) -> str:
+    return of.name.split(",")[0]
 
 
 def _rule(name: str, decides: str, value: Any, *constants: str) -> Rule:
     return Rule(name, decides, dict.fromkeys(constants, value))
 
 
-def _nothing(train: Any, test: Any, common: Any) -> np.ndarray:
-    return np.full(len(test.codes), -np.inf)
+def _no_correlation(last: Any, fit: Any) -> tuple[float, float]:
+    return 0.0, 0.0
 
 
 RULES = [
     _rule("HIDDEN", "wrong labels that look like right ones", 0.0, ROUNDS + "HIDDEN"),
     _rule("WEIGHT_OF_FIRST", "mean with the first round", 0.0, ROUNDS + "WEIGHT_OF_FIRST"),
-    _rule("LEAST_OF_RATE", "refits that find less", 0.0, ROUNDS + "LEAST_OF_RATE"),
     _rule("AHEAD", "by how much flips have to be ahead", 0.0, ROUNDS + "AHEAD"),
     _rule("WEAK", "flips where judges are weak", 0.0, ROUNDS + "WEAK", TRUST + "WEAK"),
     _rule("near flips", "whether there are any", ("flips",), ROUNDS + "_KINDS"),
@@ -196,5 +242,21 @@ RULES = [
     _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
 ]
+RULES_AFTER_FIT = [
+    _rule("INTERCEPT", "prior of the line of checks", 1e3, CHECKS + "INTERCEPT"),
+    _rule("LOG_SLOPE", "the same", 1e3, CHECKS + "LOG_SLOPE"),
+    _rule("UNSEEN", "errors that no check has shown", 0.0, CHECKS + "UNSEEN"),
+    _rule("ALIKE", "informative checks of all alike", 0.0, CHECKS + "ALIKE"),
+    _rule("FEWEST_CHECKS", "when checks end doubts", 2, ISSUES + "FEWEST_CHECKS"),
+    _rule("STANDARD_ERRORS", "which checks are random (here 2)", 2.0, ISSUES + "STANDARD_ERRORS"),
+    _rule("random or not", "whether that is asked", np.inf, ISSUES + "STANDARD_ERRORS"),
+    _rule("SURE", "doubt of any wrong label", 0.0, TRUST + "SURE"),
+    _rule("WEAK, doubt", "doubt of weak judges", 0.0, TRUST + "WEAK"),
+    _rule("KNOWN", "doubt of features", -np.inf, TRUST + "KNOWN"),
+    _rule("CORRELATED", "doubt of misfits (here any)", 0.0, TRUST + "CORRELATED"),
+    _rule(
+        "misfits", "whether surprises that cluster are one", _no_correlation, TRUST + "surprises"
+    ),
+]
 ROOM = Room(RULES, losses)
-AS_THEY_ARE = values_of_fits()
+AFTER_FIT = Room(RULES_AFTER_FIT, losses_after_fit)

@@ -24,8 +24,6 @@ AHEAD = 0.674
 # CLINC150, 5 samples per class, calibration error after, and of the mean: 40 % random flips .101,
 # .051; 20 % nearest-class flips .075, .048. With 20 samples, 40 % random: .006, .010.
 WEIGHT_OF_FIRST = 5.0
-# A refit makes judges surer: one that finds fewer flips than this part has traded them for doubt.
-LEAST_OF_RATE = 0.9
 # Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
 # is better for classes of unequal size (CLINC150, 3 to 90 samples per class: precision of near
 # flips .76, .79, .82 with none, half, all of it) and worse for few samples with wrong labels,

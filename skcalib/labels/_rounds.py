@@ -17,7 +17,6 @@ from ._limits import (
     FEWEST_OF_A_CLASS,
     HIDDEN,
     KEPT_ELEMENTS,
-    LEAST_OF_RATE,
     MOST_CLASSES_OF_A_MATRIX,
     WEAK,
     WEIGHT_OF_FIRST,
@@ -261,9 +260,6 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
             break
         after = Round(given, believed, (kind,), compare=mixed, number=number + 1)
         if kind not in after.choice.fits or _value(after, kind) <= _value(last, kind):
-            break
-        rate = last.choice.fits[kind].rate
-        if not mixed and after.choice.fits[kind].rate < LEAST_OF_RATE * rate:
             break
         last, proba = after, after.posterior(after.choice.fits[kind])
     if proba is not before:

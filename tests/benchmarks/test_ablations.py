@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import ablations
 from benchmarks.ablations import Loss, Room, Rule, compared, page, results, switched_off
-from benchmarks.label_ablations import RULES
+from benchmarks.label_ablations import RULES, RULES_AFTER_FIT
 from benchmarks.label_sets import labels_of, some_of
 
 
@@ -28,7 +28,7 @@ def test_a_rule_is_switched_off_for_a_while():
 
 
 def test_every_rule_names_something_that_is_there():
-    for rule in RULES:
+    for rule in [*RULES, *RULES_AFTER_FIT]:
         for path in rule.off:
             module, name = path.rsplit(".", 1)
             assert hasattr(import_module(module), name)
@@ -65,8 +65,9 @@ def test_rows_of_a_room(tmp_path):
 
 def test_the_table_has_a_row_for_every_rule():
     rows = json.loads(ablations.RESULTS.read_text())
-    named = {row["rule"] for row in rows if row["room"] == "labels"}
-    assert named == {"", *(rule.name for rule in RULES)}
+    for room, (rules, _) in ablations.all_rooms().items():
+        named = {row["rule"] for row in rows if row["room"] == room}
+        assert named == {"", *(rule.name for rule in rules)}
     assert ablations.PAGE.read_text() == page(rows)
 
 
