@@ -126,7 +126,8 @@ def rank_z(
     mean = float(share @ rank)
     seen = share[checked].sum()
     error = np.sqrt(share @ (rank - mean) ** 2 * max(1.0 - seen, 0.0) / len(checked))
-    whole = len(checked) == np.count_nonzero(weight) or error == 0
+    # Equal ranks differ from their mean by rounding.
+    whole = len(checked) == np.count_nonzero(weight) or np.ptp(rank) == 0
     return 0.0 if whole else float((rank[checked].mean() - mean) / error)
 
 
