@@ -392,9 +392,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         fitted = self.fit(X, y, **fit_params)
         return fitted.leave_one_out_difficulty(X, y, **fit_params)
 
-    def fit_ranking(
-        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
-    ) -> NDArray[np.float64]:
+    def fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
         """Fit to the samples and return their difficulties as if they were new.
 
         They rank wrong labels better than those with the sample left out. The only sample of a

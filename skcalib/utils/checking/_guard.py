@@ -341,7 +341,7 @@ def doubt_of_columns(
         # A look at all columns takes time: only where the probabilities of the labels ask for it.
         if len(codes) < 2 * n_columns or knows_labels(proba, codes):
             return None
-        most = AT_THE_DOOR
+        most = min(16 * n_columns**2, AT_THE_DOOR)
     rows = drawn_rows(len(codes), max(n_columns, 2), most)
     proba, codes = to_host(proba[rows]), codes[rows]
     if len(codes) < 2 * n_columns or not 0 <= proba.min() <= proba.max() <= 2:
@@ -408,10 +408,9 @@ def refuse_negative_name(
 
 def knows_labels(proba: Any, codes: NDArray[np.intp]) -> bool:
     """Tell whether labels are surely more probable than those of other samples."""
-    rng = np.random.default_rng(0)
-    rows = np.unique(rng.integers(0, len(codes), min(len(codes), IN_PASSING)))
+    rows = drawn_rows(len(codes), proba.shape[1], IN_PASSING)
     own = codes[rows]
-    return fits_better(proba[rows], own, rng.permutation(own))
+    return fits_better(proba[rows], own, np.random.default_rng(0).permutation(own))
 
 
 def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
