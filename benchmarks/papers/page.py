@@ -9,7 +9,7 @@ import numpy as np
 
 import benchmarks.papers
 
-from . import depth, figures, gra, labels, prio, pruning, rmd, shift, short
+from . import depth, figures, gra, labels, prio, prio_images, pruning, rmd, shift, short
 from .beside import beside
 from .claims import OWN, VERDICTS, comparable, hardest, judge, sentence, stated, written
 from .forest import forest
@@ -20,7 +20,8 @@ FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
 # The studies: one module each has the settings, the methods and the claims.
 STUDIES = {
     "rmd": rmd.STUDY, "rmd_images": rmd.IMAGE_STUDY, "gra": gra.STUDY,
-    "gra_images": gra.IMAGE_STUDY, "prio": prio.STUDY, "depth": depth.STUDY,
+    "gra_images": gra.IMAGE_STUDY, "prio": prio.STUDY, "prio_images": prio_images.STUDY,
+    "depth": depth.STUDY,
     "labels": labels.STUDY, "pruning": pruning.STUDY, "shift": shift.STUDY,
 }  # fmt: skip
 

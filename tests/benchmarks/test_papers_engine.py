@@ -1,5 +1,6 @@
 """The engine of the papers: statistics, records, the student and the settings in full."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,14 +9,14 @@ import torch
 from scipy.sparse import random as random_sparse
 from scipy.stats import ttest_rel
 
-from benchmarks.papers import full
+from benchmarks.papers import full, prio_images
 from benchmarks.papers import images as cifar
 from benchmarks.papers.images import Pictures
 from benchmarks.papers.methods import CE, FOCAL
 from benchmarks.papers.results import Part, collected
 from benchmarks.papers.runner import Records, chosen, compare, found
 from benchmarks.papers.statistics import paired
-from benchmarks.papers.students import Settings, logits_of, train
+from benchmarks.papers.students import Settings, Trainer, logits_of, train
 from benchmarks.papers.tasks import Task
 from benchmarks.papers.texts import BagNet, Bags
 
@@ -188,4 +189,53 @@ def test_stopped_logits_are_those_of_the_epoch_that_stopped():
     np.testing.assert_array_equal(trained.stops["clean"]["test"], again.last["test"])
     np.testing.assert_array_equal(
         logits_of(trained.net, task.inputs["test"]).numpy(), trained.last["test"]
+    )
+
+
+@pytest.fixture
+def few_images(monkeypatch):
+    rng = np.random.default_rng(0)
+    sets = {
+        split: (rng.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8), np.arange(n) % 10)
+        for split, n in (("train", 120), ("test", 50))
+    }
+    monkeypatch.setattr(prio_images, "pictures", lambda folder, split, n=None: sets[split])
+    monkeypatch.setattr(prio_images, "human_proba", lambda folder: np.full((50, 10), 0.1))
+    for name, n in {"N_TRAIN": 60, "N_VAL": 40, "N_TEST": 50}.items():
+        monkeypatch.setattr(prio_images, name, n)
+    return prio_images.Images(None)
+
+
+@pytest.mark.filterwarnings("ignore:The temperature is at its upper bound")
+@pytest.mark.parametrize("name", ["cross-entropy", "random samples", "cross-entropy, target"])
+def test_after_two_epochs_a_guide_chooses_the_images_of_an_epoch(
+    name, few_images, tmp_path, monkeypatch
+):
+    seen, step = [], Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda self, b: (seen.append(b.numpy()), step(self, b)))
+    recorded = np.random.default_rng(1).random((4, 60))  # of a target, four epochs
+    np.save(tmp_path / "prio_images_target_3.npy", recorded)
+    settings = replace(prio_images.SETTINGS, n_epochs=4, batch_size=60)
+    method = replace(prio_images.CE, name=name)
+    row = prio_images.prioritized(
+        tmp_path, 0.2, few_images.task(3), method, {}, settings, 3, False
+    )
+    assert [len(rows) for rows in seen] == [60, 60, 12, 12]
+    assert set(seen[0]) == set(range(60))
+    assert set(seen[2]) != set(seen[3])
+    if name.endswith("target"):
+        # The third epoch trains on what the target was unsure of after its second one.
+        for rows, scores in zip(seen[2:], recorded[1:]):
+            assert set(rows) == set(np.argsort(-scores)[:12])
+    assert 0 <= row["points"]["last"]["accuracy"] <= 1
+
+
+def test_a_target_is_trained_once_and_kept(few_images, tmp_path):
+    settings, task = replace(prio_images.SETTINGS, n_epochs=2), few_images.task(0)
+    entropies = prio_images.target_entropies(tmp_path, task, settings)
+    assert entropies.shape == (2, 60)
+    assert (entropies > 0).all()
+    assert (entropies <= np.log(10) + 1e-5).all()
+    np.testing.assert_array_equal(
+        prio_images.target_entropies(tmp_path, task, settings), entropies
     )
