@@ -284,7 +284,7 @@ CLAIMS = (
 )  # fmt: skip
 
 STUDY = Study(
-    "[PRIO]",
+    "[PRIO], texts",
     {
         "prio_losses": Part(losses),
         "prio_targets": Part(
