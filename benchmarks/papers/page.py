@@ -57,6 +57,8 @@ SCREENS = {
         ("prio", "Calibrating by label smoothing lowers"),
         ("prio", "Calibrating by mixup lowers"),
         ("prio", "Calibrating by focal lowers"),
+        *(("prio_images", f"Calibrating by {loss} lowers")
+          for loss in ("label smoothing", "mixup", "focal")),
         *(("prio", f"A target trained with mixup lowers the ECE of {loss},")
           for loss in ("label smoothing", "mixup", "focal")),
         ("prio", "Calibrating by label smoothing costs"),
