@@ -111,6 +111,19 @@ def results(folder: Path, rooms: dict[str, Room]) -> Iterator[dict[str, Any]]:
             yield row | compared(whole, without)
 
 
+def measured(
+    folder: Path, rooms: dict[str, Room], path: Path, known: Iterable[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """Write the rows of some rooms, printed as they come, behind those `known` of others."""
+    warnings.simplefilter("ignore")
+    rows = [row for row in known if row["room"] not in rooms]
+    for row in results(folder, rooms):
+        print(json.dumps(row), flush=True)
+        rows.append(row)
+    path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    return rows
+
+
 def told(row: dict[str, Any], part: str) -> str:
     """Return the losses that change by more than two standard errors, or the one nearest to it."""
     changes = {k.removeprefix(part): v for k, v in row.items() if k.startswith(part)}
@@ -162,13 +175,8 @@ def main() -> None:
     options = parser.parse_args()
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     if options.data is not None:
-        warnings.simplefilter("ignore")
         rooms = {n: r for n, r in all_rooms().items() if not options.rooms or n in options.rooms}
-        rows = [row for row in rows if row["room"] not in rooms]
-        for row in results(options.data, rooms):
-            print(json.dumps(row), flush=True)
-            rows.append(row)
-        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+        rows = measured(options.data, rooms, RESULTS, rows)
     PAGE.write_text(page(rows))
 
 

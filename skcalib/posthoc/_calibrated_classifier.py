@@ -124,7 +124,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     ...     error = expected_calibration_error(y[1000:], model.predict_proba(X[1000:]))
     ...     print(round(error, 2))
     0.08
-    0.03
+    0.04
     """
 
     # `groups` are for the folds alone.

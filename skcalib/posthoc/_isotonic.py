@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression, isotonic_regression
 
-from ..utils.computing._blocks import row_max
+from ..utils.computing._blocks import row_max, row_sum
 from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import SMALLEST, beside_uniform, linear_formula, mixed_with_uniform
 from ._one_vs_rest import OneVsRestCalibrator
-
-# Samples that every block of the shrunk map has besides its own, at its mean probability.
-_PSEUDO_SAMPLES = 2.0
 
 
 class IsotonicCalibration(OneVsRestCalibrator):
@@ -81,7 +78,7 @@ class ShrunkIsotonic(AfterTemperature):
     """Isotonic regression of the confidence, drawn to the probabilities at a temperature.
 
     The probability of the second of two classes, of several the largest one, is mapped. Isotonic
-    regression forms blocks of equal values; the mean of every block counts two more samples at its
+    regression forms blocks of equal values; the mean of every block counts one more sample at its
     mean probability at the temperature, so that no block says 0 or 1, and straight lines in
     log-odds join the blocks. With several classes the others share what is left as before, and the
     largest probability stays the largest: what is mapped tells nothing about the next one.
@@ -115,7 +112,7 @@ class ShrunkIsotonic(AfterTemperature):
         fitted = isotonic_regression(sums[1] / sums[0], sample_weight=sums[0])
         block = np.append(0, np.cumsum(np.diff(fitted) > 0))
         total, hits, stated, odds = (np.bincount(block, part) for part in sums)
-        shrunk = (hits + _PSEUDO_SAMPLES * stated / total) / (total + _PSEUDO_SAMPLES)
+        shrunk = (hits + stated / total) / (total + 1)
         values = isotonic_regression(shrunk, sample_weight=total)
         self.knots_, self.values_ = odds / total, _log_odds(values)
 
@@ -127,15 +124,17 @@ class ShrunkIsotonic(AfterTemperature):
             proba[:, 0], proba[:, 1] = 1 - latest, latest
             return proba
         # The others share 1 - latest as they shared 1 - p: the next one stays below that way.
-        following = np.where(mapped, 0, proba).max(axis=1)
-        count, room = mapped.sum(axis=1), np.maximum(1 - mapped.sum(axis=1) * p, SMALLEST)
+        count = row_sum(mapped.astype(proba.dtype))
+        following = np.maximum(row_max(proba - mapped), 0)
+        room = np.maximum(1 - count * p, SMALLEST)
         # Above it by more than rounding.
         following *= 1 + SMALLEST
         latest = np.maximum(latest, following / (room + count * following))
         latest = np.minimum(latest, (1 - SMALLEST) / count)
         proba *= ((1 - count * latest) / room)[:, None]
-        proba = np.where(mapped, latest[:, None], proba)
-        return proba / proba.sum(axis=1, keepdims=True)
+        np.copyto(proba, latest[:, None], where=mapped)
+        proba /= row_sum(proba)[:, None]
+        return proba
 
     def _formula(self) -> dict[str, Any]:
         part = beside_uniform(linear_formula(self.temperature_), self.uniform_weight_)

@@ -35,26 +35,23 @@ _SAMPLES_OF_FIRST = 1.0
 # Nats that a mixture has to gain until it is as likely as the model as it is.
 _PRICE = 1.0
 # What has less weight leaves it to the first map, for speed: it hardly shows in a mixture.
-_LEAST_WEIGHT = 0.05
+_LEAST_WEIGHT = 0.1
 # With more samples a fifth of them judges: few weights cost less than .0005 then.
 _SAMPLES_OF_ONE_SPLIT = 20_000
-# Samples a class from which on a matrix is drawn to its diagonal a tenth as strongly.
-_SAMPLES_OF_LOOSE_MATRIX = 10
 # A map takes too long where a pass over all samples has more numbers than this.
 _MOST_NUMBERS = 5 * 10**7
-# With as many classes a matrix has gained nothing.
-_MOST_CLASSES_OF_MATRIX = 100
 
 
 class LooseMatrixScaling(StructuredMatrixScaling):
-    """Structured matrix scaling that draws the entries off the diagonal to 0 a tenth as strongly.
+    """Structured matrix scaling that draws all but the slopes to 0 a tenth as strongly.
 
     Alone it overfits more often. In the stack, which leaves it out then, it repairs models that
     mix up classes and are sure of it, such as naive Bayes.
     """
 
     def _ridge(self) -> Ridge:
-        return super()._ridge()._replace(off_diagonal=0.1)
+        ridge = super()._ridge()
+        return ridge._replace(off_diagonal=ridge.intercept)
 
 
 class StackedCalibration(PostHocCalibrator):
@@ -75,10 +72,11 @@ class StackedCalibration(PostHocCalibrator):
     calibrators : list of (str, PostHocCalibrator), default=None
         Names and calibrators, simple ones first; clones are fitted, with the `input` and `classes`
         of this one. None means :class:`TemperatureScaling`, :class:`StructuredVectorScaling`,
-        :class:`StructuredMatrixScaling` and an isotonic map of the confidence that is drawn to the
-        temperature, as far as the size of the data allows. From ten samples a class on, the ridge
-        off the diagonal of the matrix is a tenth as strong. With two classes there is no vector,
-        which says what the matrix does. The probabilities as they are take part in any case.
+        :class:`StructuredMatrixScaling` with a ridge off the diagonal that is a tenth as strong,
+        and an isotonic map of the confidence that is drawn to the temperature. With two classes
+        there is no vector, which says what the matrix does. For speed there is no matrix where
+        ``n_samples * n_classes**2`` is above 5e7, and the temperature alone where ``n_samples *
+        n_classes`` is. The probabilities as they are take part in any case.
     input : {"logits", "proba"}, default="logits"
         What X holds. A logit of -inf is an option that does not exist for the sample; of the
         default calibrators only the temperature takes it.
@@ -90,7 +88,7 @@ class StackedCalibration(PostHocCalibrator):
         The calibrators that take part, fitted on all samples.
     weights_ : dict of str to float
         Their weights and that of the probabilities as they are, which sum to 1. What would have
-        less than .05 leaves it to the first calibrator.
+        less than .1 leaves it to the first calibrator.
     log_losses_ : dict of str to float
         Mean log-loss out-of-fold of every component, of those left out after that as well, and of
         the mixture as "mixture".
@@ -175,7 +173,7 @@ class StackedCalibration(PostHocCalibrator):
             effect = design_effect(-np.log(of_label), groups, weight)
             weight = sample_weight = weight / effect
         n_effective = weight.sum() if groups is not None else len(y)
-        candidates = self._candidates(scores, n_effective)
+        candidates = self._candidates(scores)
         maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
         folds = folds_by_class(raw, y, weight, 0, groups)
         n_folds = 1 if n_effective > _SAMPLES_OF_ONE_SPLIT else folds.max() + 1
@@ -237,7 +235,7 @@ class StackedCalibration(PostHocCalibrator):
             parts[name] = calibrator._formula()
         return mixture_formula([self.weights_[name] for name in parts], list(parts.values()))
 
-    def _candidates(self, scores: NDArray, n_effective: float) -> dict[str, PostHocCalibrator]:
+    def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
         """Return unfitted calibrators that the data allow, and note why others are left out."""
         k = max(2, scores.shape[1])
         self.left_out_: dict[str, str] = {}
@@ -245,19 +243,16 @@ class StackedCalibration(PostHocCalibrator):
         if chosen is None:
             chosen = [("temperature", TemperatureScaling())]
             numbers = scores.shape[0] * k
-            loose = n_effective >= _SAMPLES_OF_LOOSE_MATRIX * k
-            matrix = LooseMatrixScaling if loose else StructuredMatrixScaling
-            small = numbers * k <= _MOST_NUMBERS and k < _MOST_CLASSES_OF_MATRIX
-            kinds: list[tuple[str, type[PostHocCalibrator], bool]] = [
-                ("structured_vector", StructuredVectorScaling, numbers <= _MOST_NUMBERS),
-                ("structured_matrix", matrix, small),
-                ("isotonic", ShrunkIsotonic, numbers <= _MOST_NUMBERS),
+            kinds: list[tuple[str, type[PostHocCalibrator], int]] = [
+                ("structured_vector", StructuredVectorScaling, numbers),
+                ("structured_matrix", LooseMatrixScaling, numbers * k),
+                ("isotonic", ShrunkIsotonic, numbers),
             ]
             # With two classes a matrix says what a vector does.
-            for name, kind, allowed in kinds[1:] if k == 2 else kinds:
+            for name, kind, of_a_pass in kinds[1:] if k == 2 else kinds:
                 if np.isneginf(scores).any():
                     self.left_out_[name] = "it cannot do without the logit of a missing option"
-                elif not allowed:
+                elif of_a_pass > _MOST_NUMBERS:
                     self.left_out_[name] = f"{len(scores)} samples of {k} classes are too many"
                 else:
                     chosen.append((name, kind()))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks import ablations
-from benchmarks.ablations import Loss, Room, Rule, compared, page, results, switched_off
+from benchmarks.ablations import Loss, Room, Rule, compared, measured, page, results, switched_off
 from benchmarks.label_ablations import RULES, RULES_AFTER_FIT
 from benchmarks.label_sets import labels_of, some_of
 
@@ -49,6 +49,15 @@ def test_sets_of_one_base_count_as_one():
     )
     assert row["kept_out_loss"][0] == pytest.approx(np.mean(means[1:]), abs=1e-5)
     assert row["sets"] == row["changed"] == 6
+
+
+def test_rows_of_other_rooms_are_kept(tmp_path):
+    room = Room([], lambda folder: [Loss(b, True, {"loss": 1.0}) for b in ("a", "b")])
+    path = tmp_path / "rows.json"
+    known = [{"room": "a", "rule": "old"}, {"room": "b", "rule": "kept"}]
+    rows = measured(tmp_path, {"a": room}, path, known)
+    assert [(row["room"], row["rule"]) for row in rows] == [("b", "kept"), ("a", "")]
+    assert json.loads(path.read_text()) == rows
 
 
 def test_rows_of_a_room(tmp_path):

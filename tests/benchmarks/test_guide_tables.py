@@ -58,7 +58,8 @@ def summaries_of_calibrators():
     names = set().union(*(row["scores"] for row in rows)) - {"none"}
     found = {name: calibrator_choice.summary(rows, name) for name in names}
     auto = found.pop(calibrator_choice.AUTO)
-    del found[f"{calibrator_choice.AUTO}, second rule"]
+    for version in ("second", "third"):
+        del found[f"{calibrator_choice.AUTO}, {version} rule"]
     return rows, auto, found.pop(f"{calibrator_choice.AUTO}, first rule"), found
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import calibrator_ablations
 from benchmarks.leaderboard import AUTO, Case, measured, ours, split, summary
-from skcalib.posthoc import StackedCalibration, TemperatureScaling
+from skcalib.posthoc import PriorShift, StackedCalibration, TemperatureScaling
 
 
 def test_no_person_is_fitted_and_judged():
@@ -45,13 +45,26 @@ def test_a_summary_counts_what_is_worse_than_none():
     assert (found["fit"], found["predict"]) == (5, 4)
 
 
-def test_every_rule_of_the_default_is_switched_off():
-    for rule in calibrator_ablations.RULES:
+@pytest.mark.parametrize("room", calibrator_ablations.ROOMS)
+def test_every_rule_of_a_calibrator_is_switched_off(room):
+    rules = calibrator_ablations.ROOMS[room].rules
+    for rule in rules:
         for path in rule.off:
             module, name = path.rsplit(".", 1)
             assert hasattr(import_module(module), name)
     rows = json.loads(calibrator_ablations.RESULTS.read_text())
-    assert [row["rule"] for row in rows] == ["", *(r.name for r in calibrator_ablations.RULES)]
+    found = [row["rule"] for row in rows if row["room"] == room]
+    assert found == ["", *(rule.name for rule in rules)]
+
+
+def test_priors_are_not_drawn_back(monkeypatch):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([3.0, 1.0], 300)
+    known = {"training_priors": [0.7, 0.3], "input": "proba"}
+    drawn = calibrator_ablations.Shift(**known).fit(proba)
+    assert drawn.trust_ == PriorShift(**known).fit(proba).trust_ < 1
+    monkeypatch.setattr(calibrator_ablations, "DRAWN_BACK", False)
+    assert calibrator_ablations.Shift(**known).fit(proba).trust_ == 1
 
 
 def test_a_map_is_left_out(monkeypatch):

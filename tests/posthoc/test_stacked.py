@@ -95,7 +95,7 @@ def test_weights_follow_from_what_the_maps_say_of_labels_left_out(n, gained):
     gain = np.log(best @ of_label / raw).sum() - 1
     expected = best / (1 + np.exp(-gain))
     expected[0] += 1 / (1 + np.exp(gain))
-    small = (expected < 0.05) & [True, False, True]
+    small = (expected < 0.1) & [True, False, True]
     expected[1] += expected[small].sum()
     expected[small] = 0
     found = [stack.weights_.get(name, 0.0) for name in ("as it is", "a", "b")]
@@ -110,7 +110,7 @@ def test_what_hardly_counts_is_left_out():
     maps = [("right", Stated(np.full(1001, 0.9))), ("wrong", Stated(np.full(1001, 0.001)))]
     proba, y = np.column_stack([1 - raw, raw]), np.ones(n, dtype=int)
     stack = StackedCalibration(maps, input="proba", classes=[0, 1]).fit(proba, y)
-    assert stack.left_out_ == {"wrong": "its weight is below 5%"}
+    assert stack.left_out_ == {"wrong": "its weight is below 10%"}
     assert list(stack.calibrators_) == ["right"]
     assert stack.weights_ == {"as it is": 0.0, "right": pytest.approx(1.0)}
     assert stack.log_losses_["wrong"] == pytest.approx(-np.log(0.001))
@@ -132,7 +132,7 @@ def test_maps_of_one_temperature_are_those_that_stand_alone():
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_the_shrunk_isotonic_map(k):
-    """Blocks by scikit-learn, two samples more in each; the other classes keep their shares."""
+    """Blocks by scikit-learn, a sample more in each; the other classes keep their shares."""
     logits, y = sample(400, k, temperature=2.0)
     weight = np.random.default_rng(1).integers(1, 4, 400).astype(float)
     scaling = TemperatureScaling().fit(logits, y, sample_weight=weight)
@@ -143,7 +143,7 @@ def test_the_shrunk_isotonic_map(k):
     values, of_block = np.unique(blocks.round(12), return_inverse=True)
     total = np.bincount(of_block, weight)
     stated, odds = (np.bincount(of_block, weight * part) / total for part in (p, logit(p)))
-    shrunk = (values * total + 2 * stated) / (total + 2)
+    shrunk = (values * total + stated) / (total + 1)
     shrunk = IsotonicRegression().fit(odds, shrunk, sample_weight=total).predict(odds)
     expected = expit(np.interp(logit(p), odds, logit(shrunk)))
     if k > 2:
@@ -200,14 +200,14 @@ def test_of_many_samples_a_fifth_judges():
         assert judged == expected
 
 
-def test_the_matrix_is_looser_from_ten_samples_a_class_on():
+def test_the_matrix_is_drawn_to_its_diagonal_a_tenth_as_strongly():
     """Its slope off the diagonal against the penalized log-loss, by a general solver."""
     logits, y = sample(400, 3, temperature=1.0)
     logits[:, 0] += 0.4 * logits[:, 1]
-    for n, kind, strength in ((29, StructuredMatrixScaling, 1.0), (30, LooseMatrixScaling, 0.1)):
-        matrix = StackedCalibration(classes=[0, 1, 2]).fit(logits[:n], y[:n]).calibrators_
+    matrix = StackedCalibration([("matrix", LooseMatrixScaling())]).fit(logits, y)
+    assert matrix.weights_["matrix"] > 0.5
+    for kind, strength in ((StructuredMatrixScaling, 1.0), (LooseMatrixScaling, 0.1)):
         found = kind(uniform=False).fit(logits, y)
-        assert all(type(part) is kind for name, part in matrix.items() if "matrix" in name)
         x = log_softmax(logits / found.temperature_, axis=1)
 
         def loss(theta, x=x, strength=strength):
@@ -301,9 +301,18 @@ def test_small_probabilities_count_as_what_they_are():
     assert forest.temperature_ == pytest.approx(floored.temperature_, rel=1e-6)
 
 
-def test_many_classes_do_without_a_matrix():
-    logits, y = sample(600, 100)
-    stack = StackedCalibration().fit(logits, y)
-    assert set(stack.log_losses_) >= {"temperature", "structured_vector", "isotonic"}
-    reason = "600 samples of 100 classes are too many"
-    assert stack.left_out_["structured_matrix"] == reason
+def test_what_takes_too_long_is_left_out(monkeypatch):
+    """Passes over 600 x 20 numbers for a vector, over 20 times as many for a matrix."""
+    logits, y = sample(600, 20)
+    reason = "600 samples of 20 classes are too many"
+    for most, missing in (
+        (600 * 20**2, set()),
+        (600 * 20**2 - 1, {"structured_matrix"}),
+        (600 * 20 - 1, {"structured_vector", "structured_matrix", "isotonic"}),
+    ):
+        monkeypatch.setattr("skcalib.posthoc._stacked._MOST_NUMBERS", most)
+        stack = StackedCalibration().fit(logits, y)
+        assert {"temperature", "structured_vector", "structured_matrix", "isotonic"} - set(
+            stack.log_losses_
+        ) == missing
+        assert {name for name, why in stack.left_out_.items() if why == reason} == missing
