@@ -71,14 +71,21 @@ def pytest_pycollect_makemodule(module_path, parent):
     return OptionalModule.from_parent(parent, path=module_path)
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path):
     """Import the package of a module first: pytest would load the module a second time.
 
     The package would then keep the classes of the first module, and a test would patch the second.
+    A file of tests is collected for its tests alone: the search for examples keeps a module that
+    it cannot import, half loaded, and the tests of that would be none.
     """
     if file_path.suffix == ".py" and REPOSITORY / "skcalib" in file_path.parents:
         with suppress(ImportError):
             import_module(".".join(file_path.parent.relative_to(REPOSITORY).parts))
+    found = yield
+    if REPOSITORY / "tests" in file_path.parents:
+        return [collector for collector in found if isinstance(collector, OptionalModule)]
+    return found
 
 
 def pytest_collection_modifyitems(items):

@@ -1,6 +1,10 @@
 """What a release consists of says the same everywhere."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from runpy import run_path
 
@@ -72,3 +76,21 @@ def test_errors_name_extras_that_exist(repository, project):
     extras = set(re.findall(r'import_optional\([^()]*extra="([^"]+)"', text))
     assert extras
     assert extras <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    ("imports", "status"), [("import skcalib", 0), ("from skcalib.utils import _not_there", 2)]
+)
+def test_a_file_of_tests_that_cannot_be_imported_is_an_error(
+    repository, tmp_path, imports, status
+):
+    """The search for examples imports it first, and pytest would go on with half a module."""
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(repository / name, tmp_path)
+    (tmp_path / "tests").mkdir()
+    file = tmp_path / "tests" / "test_it.py"
+    file.write_text(f"{imports}\n\n\ndef test_it():\n    assert True\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    environment = os.environ | {"PYTHONPATH": str(repository)}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.returncode == status, run.stdout + run.stderr

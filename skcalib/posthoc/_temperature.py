@@ -20,6 +20,7 @@ from ..utils.computing._temperature import (
     warn_of_bound,
 )
 from ..utils.meta._private import Interval, StrOptions
+from ..utils.meta._warnings import collecting
 from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import PostHocCalibrator, beside_uniform, linear_formula, mixed_with_uniform
 from ._in_chunks import ScoresInChunks, total_weight
@@ -250,9 +251,11 @@ def least_calibration_error(
         if index not in tried:
             confidence = top_confidence(logits, temperatures[index])
             gap = np.average(confidence - correct, weights=sample_weight)
-            error = expected_calibration_error(
-                correct, confidence, n_bins=n_bins, sample_weight=sample_weight
-            )
+            # Not of the user: "confidence of what is right" is what is meant here.
+            with collecting():
+                error = expected_calibration_error(
+                    correct, confidence, n_bins=n_bins, sample_weight=sample_weight
+                )
             tried[index] = float(gap), error
         return tried[index]
 
