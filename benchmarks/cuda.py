@@ -297,16 +297,16 @@ def main() -> int:
     torch.set_float32_matmul_precision("highest")
     warnings.simplefilter("ignore")
     print(f"{name}, torch {torch.__version__}")
-    figures = []
+    figures: list[dict[str, Any]] = []
     for cases, both in SIZES.items():
         sizes = {size: pair[options.small] for size, pair in both.items()}
         made = cases(options.device, **sizes)
         figures += measure(made, sizes, options.device, options.repeats)
+        if options.output is not None:  # after every part: what is cut off leaves the others
+            result = {"device": name, "torch": torch.__version__, "figures": figures}
+            options.output.write_text(json.dumps(result, indent=1) + "\n")
         if options.device == "cuda":
             torch.cuda.empty_cache()
-    if options.output is not None:
-        result = {"device": name, "torch": torch.__version__, "figures": figures}
-        options.output.write_text(json.dumps(result, indent=1) + "\n")
     return 0
 
 

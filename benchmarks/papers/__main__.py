@@ -59,6 +59,7 @@ def main(arguments=None) -> None:
             return
         parts = page.STUDIES[options.study].parts
         if options.scale == "full":
+            torch.backends.cudnn.benchmark = True  # the same shapes, step after step
             parts = import_module("benchmarks.papers.full").parts(options.study)
         for name, part in parts.items():
             if options.only in ("", name) or options.scale == "full":

@@ -57,10 +57,13 @@ N_CLASSES = {"cifar10": 10, "cifar100": 100, "svhn": 10, "fashion_mnist": 10}
 GUIDES = ("random", "entropy", "target of the epoch", "fixed target")
 
 
+_pictures = cache(pictures)  # reading them takes as long as an epoch
+
+
 def image_set(options):
     """Return (images, labels) of the training and of the test images, (n, 32, 32, 3) bytes."""
     if options.dataset == "cifar10":
-        return pictures(options.data, "train"), pictures(options.data, "test")
+        return tuple(_pictures(options.data, split) for split in ("train", "test"))
     with np.load(options.data / f"{options.dataset}.npz") as data:
         return tuple(
             (_in_color(data[f"{split}_images"]), data[f"{split}_y"].astype(int))
@@ -143,10 +146,12 @@ def image_settings(options, study, batch_size=128, **other):
 
 def compared(methods, options, records):
     network = options.network or STUDENTS[options.study]["network"]
+    every = tuple(methods(options))
     compare(
         records,
         partial(full_task, options, network),
-        [m for m in methods(options) if options.only in m.name],
+        [m for m in every if m.name == options.only]
+        or [m for m in every if options.only in m.name],
         image_settings(options, options.study),
         named_setting(options, network),
         options.seeds,

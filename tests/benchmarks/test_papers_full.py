@@ -80,6 +80,14 @@ def test_a_study_ends_and_goes_on_where_it_stopped(study, data, capsys):
     assert path.read_text() == text
 
 
+def test_a_method_by_its_name_is_that_one_alone(data, capsys):
+    arguments = ["gra", "--scale", "full", "--data", str(data), "--out", str(data / "out")]
+    arguments += ["--epochs", "1", "--images", "20", "--seeds", "1", "--network", "resnet18"]
+    main([*arguments, "--only", "BSCE"])
+    rows = (data / "out" / "full_gra.jsonl").read_text().splitlines()
+    assert [json.loads(row)["key"]["method"] for row in rows] == ["BSCE"]
+
+
 def test_no_run_begins_that_would_not_end_in_time(data, capsys):
     arguments = ["gra", "--scale", "full", "--data", str(data), "--out", str(data / "out")]
     main([*arguments, "--epochs", "1", "--images", "20", "--minutes", "0"])
