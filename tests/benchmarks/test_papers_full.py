@@ -80,6 +80,7 @@ def test_a_study_ends_and_goes_on_where_it_stopped(study, data, capsys):
     assert path.read_text() == text
 
 
+@pytest.mark.filterwarnings("ignore:The temperature is at", "ignore:X is far below chance")
 def test_a_method_by_its_name_is_that_one_alone(data, capsys):
     arguments = ["gra", "--scale", "full", "--data", str(data), "--out", str(data / "out")]
     arguments += ["--epochs", "1", "--images", "20", "--seeds", "1", "--network", "resnet18"]
