@@ -154,6 +154,14 @@ def device(request, monkeypatch):
 
 
 @pytest.fixture
+def on_host(monkeypatch):
+    """Have "auto" mean the CPU, for tests that repeat by hand what a network computed."""
+    pytest.importorskip("torch")
+    for room in ("skcalib.nets._components", "skcalib.embeddings._base"):
+        monkeypatch.setattr(f"{room}.auto_device", lambda: "cpu")
+
+
+@pytest.fixture
 def trips():
     """Return a list that gets the size of every tensor that is taken to the host."""
     torch = pytest.importorskip("torch")

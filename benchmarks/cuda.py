@@ -1,6 +1,6 @@
 """Scorers, metrics, losses, nets and embedders on a GPU, each beside a bound of the same run.
 
-    python -m benchmarks.cuda [--output FILE] [--device cuda] [--repeats 5] [--small]
+    python -m benchmarks.cuda [--output FILE] [--device cuda] [--repeats 5] [--small] [--page]
 
 The bound of a scorer is its own matrix products (of the prediction depth, those of the network and
 of its probes), that of a metric one pass over the probabilities, that of a loss a training step
@@ -36,6 +36,10 @@ from skcalib.embeddings import LayerEmbedder, TimmEmbedder
 from skcalib.selection import MaxEntropySelector
 from skcalib.utils.computing import _tensors
 
+from ._tables import simple_table
+
+RESULTS = Path(__file__).with_name("cuda_results.json")
+PAGE = RESULTS.parent.parent / "docs/measured/cuda.inc"
 HOST_SAMPLES = 2000  # compared with the host
 
 
@@ -183,9 +187,8 @@ def epochs(
     X, y = (values.cpu().numpy() for values in blobs(n_samples, n_features, n_classes, device))
 
     def fit(inputs: Any = X, **options: Any) -> nets.CalibratedNetClassifier:
-        return nets.CalibratedNetClassifier(
-            nets.MLP, max_epochs=1, batch_size=batch, device=device, random_state=0, **options
-        ).fit(inputs, y)
+        settings = {"max_epochs": 1, "batch_size": batch, "device": device, "random_state": 0}
+        return nets.CalibratedNetClassifier(nets.MLP, **settings | options).fit(inputs, y)
 
     def bare() -> None:
         there, labels = torch.tensor(X, device=device), torch.tensor(y, device=device)
@@ -213,8 +216,9 @@ def epochs(
         yield Case(f"epoch, {name}", lambda options=options: fit(**options), bare)
 
     net, few = fit(), torch.tensor(X[:batch], device=device, requires_grad=True)
-    on_host = copy.deepcopy(net).set_params(device="cpu")
-    on_host.module_.cpu()
+    on_host = fit(device="cpu")
+    state = {name: value.cpu() for name, value in net.module_.state_dict().items()}
+    on_host.module_.load_state_dict(state)
     grad = partial(torch.autograd.grad, inputs=few, retain_graph=True)
     passes = lambda: [grad(logits) for logits in net.module_(few).sum(0)[1:]]
     margin = partial(nets.adversarial_input_margin, net, X[:batch])
@@ -280,13 +284,41 @@ def measure(
         yield figure
 
 
+def page(result: dict[str, Any]) -> str:
+    """Return the table of the guide; the steps of all losses are one line."""
+    shown, rows = lambda ms: f"{ms:.0f}" if ms >= 10 else f"{ms:.2g}", []
+    for figure in result["figures"]:
+        error, per_second = figure["error_against_host"], figure.get("samples_per_second", 0)
+        gain = per_second / figure["samples_per_second_on_host"] if per_second else 0
+        rows.append((
+            figure["name"], shown(1000 * figure["seconds"]), f"{figure['ratio']:.1f}",
+            "" if error is None else f"{error:.0e}" if error else "0",
+            f"{gain:.0f}" if gain else "",
+        ))  # fmt: skip
+    steps = [row for row in rows if row[0].startswith("step with")]
+    ratios, errors = ([float(row[k]) for row in steps] for k in (2, 3))
+    milliseconds = sorted(float(row[1]) for row in steps)
+    folded = (
+        f"step with one of {len(steps)} losses", f"{milliseconds[0]} to {milliseconds[-1]}",
+        f"{min(ratios)} to {max(ratios)}", f"{max(errors):.0e}", "",
+    )  # fmt: skip
+    at = rows.index(steps[0])
+    every = [*rows[:at], folded, *(row for row in rows[at:] if row not in steps)]
+    head = ("what", "ms", "of the bound", "off by", "of one CPU thread")
+    return f"{result['device']}, torch {result['torch']}.\n\n{simple_table(head, every)}\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--output", type=Path, help="write the figures there, as JSON")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--small", action="store_true", help="tiny sizes, to try the script")
+    parser.add_argument("--page", action="store_true", help="write the guide's table alone")
     options = parser.parse_args()
+    if options.page:
+        PAGE.write_text(page(json.loads(RESULTS.read_text())))
+        return 0
     if options.device == "cuda" and not torch.cuda.is_available():
         print("There is no GPU that torch can use here: nothing was measured.")
         return 0

@@ -11,6 +11,7 @@ from benchmarks import (
     calibrator_choice,
     calibrator_ensemble,
     copies,
+    cuda,
     daily_looks,
     leaderboard,
     main_example,
@@ -27,6 +28,7 @@ from benchmarks import (
         calibrator_choice,
         calibrator_ensemble,
         copies,
+        cuda,
         daily_looks,
         leaderboard,
         opinions,
@@ -34,7 +36,7 @@ from benchmarks import (
     ],
 )
 def test_the_guide_shows_the_results(module):
-    # "python -m benchmarks.<name>" writes them anew.
+    # "python -m benchmarks.<name>" writes them anew, that of a GPU with --page.
     assert module.PAGE.read_text() == module.page(json.loads(module.RESULTS.read_text()))
 
 

@@ -27,6 +27,7 @@ def _preprocess(model, **args):
     return timm.data.create_transform(**timm.data.resolve_data_config(args, model=model))
 
 
+@pytest.mark.usefixtures("on_host")
 def test_features_equal_the_forward_pass_of_the_library(small_timm, images):
     """The file holds a classifier, which is left out."""
     name, path, model, preprocess = small_timm
@@ -35,6 +36,7 @@ def test_features_equal_the_forward_pass_of_the_library(small_timm, images):
     assert_allclose(TimmEmbedder(name, path, image_size=32).transform(images), want, atol=1e-5)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_a_file_without_a_classifier(small_timm, images, tmp_path):
     name, _, model, preprocess = small_timm
     torch.save(model.state_dict(), tmp_path / "features.pt")
@@ -42,6 +44,7 @@ def test_a_file_without_a_classifier(small_timm, images, tmp_path):
     assert_allclose(got, _own_forward(model, preprocess, images), atol=1e-5)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_random_weights_equal_the_seeded_library(images):
     with torch.random.fork_rng():
         torch.manual_seed(11)
@@ -52,6 +55,7 @@ def test_random_weights_equal_the_seeded_library(images):
     )
 
 
+@pytest.mark.usefixtures("on_host")
 def test_a_tag_decides_the_preprocessing(small_timm, images, tmp_path):
     """A file of weights under a name with a tag."""
     name, _, model, _ = small_timm
@@ -83,6 +87,7 @@ def _knows_local_folders():
 
 
 @pytest.mark.skipif(not _knows_local_folders(), reason="timm knows no local-dir: yet")
+@pytest.mark.usefixtures("on_host")
 def test_a_local_folder_brings_its_weights_and_its_preprocessing(small_timm, images, tmp_path):
     name, path, _, _ = small_timm
     model = timm.create_model(name, num_classes=5).eval()

@@ -83,6 +83,7 @@ def test_validation_samples_from_elsewhere_are_judged_by_cross_entropy(loss):
     np.testing.assert_allclose(net.history[-1, "valid_loss"], expected, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_ranking_loss_gets_the_fraction_of_past_epochs_in_which_a_sample_was_correct():
     class Spy(CorrectnessRankingLoss):
         def forward(self, logits, target, *, history=None, **given):

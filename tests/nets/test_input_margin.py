@@ -16,6 +16,7 @@ def fit(module=MLP, **params):
     return CalibratedNetClassifier(module, **params).fit(X, Y)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_linear_network_has_the_exact_distance_to_its_hyperplanes():
     net = fit(module__hidden=())
     weight = net.module_.layers[-1].weight.detach().numpy()
@@ -28,6 +29,7 @@ def test_linear_network_has_the_exact_distance_to_its_hyperplanes():
     np.testing.assert_allclose(adversarial_input_margin(net, X), expected, rtol=1e-4)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_gradient_agrees_with_finite_differences():
     net = fit(module__hidden=(8,))
     module, expected = net.module_.double(), []

@@ -64,6 +64,7 @@ def half_split(data, y):
     return torch.utils.data.Subset(data, range(32)), torch.utils.data.Subset(data, range(32, 64))
 
 
+@pytest.mark.usefixtures("on_host")
 def test_one_step_equals_a_step_by_hand():
     torch.manual_seed(3)
     module = MLP(4, 3, hidden=(8,))

@@ -16,6 +16,7 @@ def _fit(**params):
     return net.fit(X, Y)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_inference_mode_and_autocast_are_refused():
     with torch.inference_mode(), pytest.raises(RuntimeError, match="outside of torch"):
         _fit()

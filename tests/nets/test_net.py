@@ -64,6 +64,7 @@ class Recorder(nn.Module):
 
 
 @pytest.mark.parametrize("criterion", [nn.CrossEntropyLoss, nn.MultiMarginLoss])
+@pytest.mark.usefixtures("on_host")
 def test_predict_proba_is_the_softmax_of_logits_whatever_the_criterion(criterion):
     net = make_net(criterion=criterion).fit(X, Y)
     with torch.no_grad():
@@ -155,6 +156,7 @@ def test_every_epoch_takes_the_samples_in_a_new_order():
     assert not torch.equal(first, second)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_both_weights_follow_their_samples():
     weight = np.arange(1.0, len(X) + 1)
     difficulty_weight = weight / 128
@@ -209,6 +211,7 @@ def test_weight_is_repetition_in_the_loss_of_a_full_batch():
         )
 
 
+@pytest.mark.usefixtures("on_host")
 def test_parameters_stay_as_given():
     module, criterion = MLP(6, 3), nn.CrossEntropyLoss()
     before = [p.clone() for p in module.parameters()]
@@ -476,6 +479,7 @@ def test_module_with_several_outputs():
     assert net.predict_proba(X).shape == net.decision_function(X).shape == (len(X), 3)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_workers_of_the_loader_keep_samples_and_weights_together():
     class Loss(nn.Module):
         def forward(self, logits, target, *, sample_weight=None):

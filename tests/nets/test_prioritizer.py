@@ -12,6 +12,9 @@ from torch import nn
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
+# What a network saw is compared as arrays.
+pytestmark = pytest.mark.usefixtures("on_host")
+
 X, Y = make_classification(150, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
 X = X.astype(np.float32)
 X[:, 0] = np.arange(len(X)) / 50  # the number of the sample: tells what was trained on

@@ -13,6 +13,9 @@ from skcalib import losses
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
+# What a network saw is compared as arrays.
+pytestmark = pytest.mark.usefixtures("on_host")
+
 RNG = np.random.RandomState(0)
 N = 60
 X = RNG.randn(N, 4).astype(np.float32)

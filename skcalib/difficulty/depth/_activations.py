@@ -27,6 +27,7 @@ from ...utils.computing._tensors import (
 )
 from ...utils.meta._estimators import last_step
 from ...utils.meta._private import predict_nonlinearity
+from ...utils.meta._warnings import ignoring
 from ._networks import is_skorch_net
 
 # Elements of the activations of all layers that are kept at a time: half a gigabyte of float32, a
@@ -147,8 +148,9 @@ def _project(projection: SparseRandomProjection, layer: Any) -> Any:
     entries = projection.components_.tocoo()
     options = {"dtype": layer.dtype, "device": layer.device, "check_invariants": False}
     places = np.stack([entries.row, entries.col])
-    matrix = xp.sparse_coo_tensor(places, entries.data, entries.shape, **options)
-    with exact_products(layer):
+    # Some versions of torch warn that nothing is checked, though that is what is asked for.
+    with exact_products(layer), ignoring(UserWarning, "Sparse invariant checks"):
+        matrix = xp.sparse_coo_tensor(places, entries.data, entries.shape, **options)
         return xp.sparse.mm(matrix, layer.T).T
 
 
