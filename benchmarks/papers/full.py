@@ -57,7 +57,10 @@ N_CLASSES = {"cifar10": 10, "cifar100": 100, "svhn": 10, "fashion_mnist": 10}
 GUIDES = ("random", "entropy", "target of the epoch", "fixed target")
 
 
-_pictures = cache(pictures)  # reading them takes as long as an epoch
+@cache
+def _pictures(folder, split):
+    """Return images and labels; to read them takes as long as an epoch."""
+    return pictures(folder, split)
 
 
 def image_set(options):

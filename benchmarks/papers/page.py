@@ -14,7 +14,7 @@ from .beside import beside
 from .claims import OWN, VERDICTS, comparable, hardest, judge, sentence, stated, written
 from .forest import forest
 from .results import described, load, settings_of
-from .tables import csv_table
+from .tables import POINTS, comparisons, csv_table
 
 FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
 # The studies: one module each has the settings, the methods and the claims.
@@ -233,6 +233,14 @@ def runs():
     return f"One thread, no accelerator: {versions}.\n\n{table}"
 
 
+def on_a_gpu():
+    """Return the table of the run at a larger scale, and the machine of it."""
+    content = load("full_gra")
+    machine = ", ".join(f"{name} {value}" for name, value in content["machine"].items())
+    table = comparisons(content["settings"], points={"last": POINTS["last"]})
+    return f"{machine}.\n\n{table}"
+
+
 def render():
     """Return {name of the file: text} of everything that the pages include."""
     settings = described(benchmarks.papers.__doc__).partition("-\n")[2]
@@ -249,6 +257,7 @@ def render():
         "in_one_minute.inc": short.beliefs(PAGES),
         "settings.inc": settings,
         "runs.inc": runs(),
+        "full_gra.inc": on_a_gpu(),
     }
     files |= figures.pictures()
     for page in PAGES:

@@ -151,7 +151,7 @@ class SelectiveClassifier(DelegatingClassifier):
 
     Where people differ about labels, the answers that are given have at most a fraction `risk` of
     people against them, on average over samples. The test bets against a larger fraction [3]_,
-    and is exact. Where opinions vary less than right and wrong do, it answers more than the
+    and is exact for independent samples. Where opinions vary less than right and wrong do, it answers more than the
     binomial test of a label drawn from the shares. Samples that belong together are one bet, by
     their sum, no larger than the largest group of `fit`. Shares of 0 and 1 alone are labels. Of
     more than 200 confidences, 200 are tried as a threshold.
