@@ -151,10 +151,10 @@ class SelectiveClassifier(DelegatingClassifier):
 
     Where people differ about labels, the answers that are given have at most a fraction `risk` of
     people against them, on average over samples. The test bets against a larger fraction [3]_,
-    and is exact for independent samples. Where opinions vary less than right and wrong do, it answers more than the
-    binomial test of a label drawn from the shares. Samples that belong together are one bet, by
-    their sum, no larger than the largest group of `fit`. Shares of 0 and 1 alone are labels. Of
-    more than 200 confidences, 200 are tried as a threshold.
+    and is exact for independent samples. Where opinions vary less than right and wrong do, it
+    answers more than the binomial test of a label drawn from the shares. Samples that belong
+    together are one bet, by their sum, no larger than the largest group of `fit`. Shares of 0 and
+    1 alone are labels. Of more than 200 confidences, 200 are tried as a threshold.
 
     At least ``log(delta) / log(1 - risk)`` calibration samples are needed, 45 for the defaults and
     230 for ``risk=0.01``; that many suffice if none of them is wrong.
