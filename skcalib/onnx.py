@@ -165,14 +165,14 @@ def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> s
     m = g("Sigmoid", _line(g, formula, odds, k))
     if k == 2:
         return str(g("Concat", g("Sub", 1.0, m), m, axis=1))
-    top = g("Equal", q, largest)
+    top = g("Not", g("Less", q, g("Mul", largest, 1 - formula["equal"])))
     count = g.row_sum(g.double(top), k)
     room = g("Max", g("Sub", 1.0, g("Mul", count, largest)), zero)
     following = g("Mul", g.largest(g("Where", top, 0.0, q)), 1 + zero)
     least = g("Div", following, g("Add", room, g("Mul", count, following)))
     m = g("Min", g("Max", m, least), g("Div", 1 - zero, count))
     rest = g("Mul", q, g("Div", g("Sub", 1.0, g("Mul", count, m)), room))
-    latest = g("Where", top, m, rest)
+    latest = g("Where", top, g("Mul", q, g("Div", m, largest)), rest)
     return str(g("Div", latest, g.row_sum(latest, k)))
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_blobs, make_classification
+from sklearn.datasets import load_digits, make_blobs, make_classification
+from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -114,6 +115,14 @@ def test_calibrated_classifiers(model, k):
     check(PostHocCalibratedClassifier(model, cv=3).fit(X, y), X)
     frozen = FrozenEstimator(clone(model).fit(X[:200], y[:200]))
     check(PostHocCalibratedClassifier(frozen, "structured_vector").fit(X[200:], y[200:]), X)
+
+
+def test_equal_votes_of_trees_are_equal_in_the_graph_too():
+    X, y = load_digits(return_X_y=True)
+    X = X.astype(np.float32)
+    forest = RandomForestClassifier(20, random_state=0)
+    model = make_pipeline(StandardScaler(), PCA(5, random_state=0), forest)
+    check(PostHocCalibratedClassifier(model).fit(X[::2], y[::2]), X)
 
 
 @pytest.mark.parametrize("calibrator", ["auto", "temperature", "beta", "none"])

@@ -254,8 +254,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             - "confidence": of the probabilities of ``part``, a formula itself, one, q, is mapped
               to m: the line through ``x``, ``y``, level beyond them, takes the log-odds of q,
               q between ``zero`` and ``1 - zero``, to those of m. Of two classes q is that of the
-              second. Of more it is the largest, which c classes share; the others are multiplied
-              by ``(1 - c m) / r``, r being ``1 - c q``, at least ``zero``. m is at least
+              second. Of more it is the largest, which c classes share, those of at least
+              ``q (1 - equal)``. They are multiplied by ``m / q``, the others by
+              ``(1 - c m) / r``, r being ``1 - c q``, at least ``zero``. m is at least
               ``s / (r + c s)``, s being the next probability times ``1 + zero``, and at most
               ``(1 - zero) / c``. Rows are divided by their sum.
 

@@ -14,6 +14,9 @@ from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import SMALLEST, beside_uniform, linear_formula, mixed_with_uniform
 from ._one_vs_rest import OneVsRestCalibrator
 
+# The largest probabilities of a row are the same within that part of them.
+EQUAL_WITHIN = 1e-6
+
 
 class IsotonicCalibration(OneVsRestCalibrator):
     """Map every probability by isotonic regression on the labels.
@@ -131,26 +134,36 @@ class ShrunkIsotonic(AfterTemperature):
         following *= 1 + SMALLEST
         latest = np.maximum(latest, following / (room + count * following))
         latest = np.minimum(latest, (1 - SMALLEST) / count)
-        proba *= ((1 - count * latest) / room)[:, None]
-        np.copyto(proba, latest[:, None], where=mapped)
+        others = (1 - count * latest) / room
+        proba *= np.where(mapped, (latest / p)[:, None], others[:, None])
         proba /= row_sum(proba)[:, None]
         return proba
 
     def _formula(self) -> dict[str, Any]:
         part = beside_uniform(linear_formula(self.temperature_), self.uniform_weight_)
         x, y = self.knots_.tolist(), self.values_.tolist()
-        return {"kind": "confidence", "part": part, "zero": SMALLEST, "x": x, "y": y}
+        return {
+            "kind": "confidence",
+            "part": part,
+            "zero": SMALLEST,
+            "equal": EQUAL_WITHIN,
+            "x": x,
+            "y": y,
+        }
 
     def _at_temperature(self, at: AtTemperature) -> NDArray[np.float64]:
         return mixed_with_uniform(at.proba.astype(np.float64), self.uniform_weight_)
 
 
 def _mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Return the probability that is mapped, and where it stands: at the top, ties included."""
+    """Return the probability that is mapped, and where it stands: at the top, ties included.
+
+    Shares of the votes of trees or neighbors that are equal may differ by the rounding of float32.
+    """
     if proba.shape[1] == 2:
         return proba[:, 1], np.broadcast_to([False, True], proba.shape)
     largest = row_max(proba)
-    return largest, proba == largest[:, None]
+    return largest, proba >= (largest * (1 - EQUAL_WITHIN))[:, None]
 
 
 def _log_odds(p: NDArray) -> NDArray:

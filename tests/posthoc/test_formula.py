@@ -72,11 +72,11 @@ def of_confidence(formula, proba):
         if len(q) == 2:
             latest.append([1 - m, m])
             continue
-        top = q == largest
+        top = q >= largest * (1 - formula["equal"])
         c, r = top.sum(), max(1 - top.sum() * largest, zero)
         s = (1 + zero) * max(q[~top], default=0.0)
         m = min(max(m, s / (r + c * s)), (1 - zero) / c)
-        row = np.where(top, m, q * (1 - c * m) / r)
+        row = q * np.where(top, m / largest, (1 - c * m) / r)
         latest.append(row / row.sum())
     return np.array(latest)
 

@@ -163,6 +163,22 @@ def test_the_shrunk_isotonic_map(k):
     assert found.min() > 0
 
 
+def test_votes_that_are_equal_but_for_rounding_are_mapped_alike():
+    """Shares of trees, .35 and .35, differ in float32, and which is larger is luck."""
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(20, [0.4, 0.3, 0.2, 0.1], size=500) / 20
+    y = votes.argmax(axis=1)
+    wrong = rng.random(500) < 0.4
+    y[wrong] = rng.integers(0, 4, wrong.sum())
+    fitted = ShrunkIsotonic(input="proba").fit(votes, y)
+    tied = np.array([[0.35, 0.35, 0.2, 0.1], [0.35, 0.35, 0.2, 0.1]])
+    tied[1] *= 1 + 1e-8 * rng.normal(size=4)
+    exact, rounded = fitted.predict_proba(tied)
+    np.testing.assert_allclose(rounded, exact, atol=1e-6)
+    assert exact[0] == exact[1]
+    assert rounded.argmax() == tied[1].argmax()
+
+
 def test_votes_that_say_little_are_mapped_where_they_say_it():
     """Beyond a temperature: a model whose middle scores are noise and whose ends are right."""
     rng = np.random.default_rng(0)
