@@ -23,7 +23,7 @@ def beside(rows, unit):
     )
     y, parts = 66.0, []
     for text, papers, ours, verdict in rows:
-        lines = wrap(text, 40)
+        lines = wrap(text, 36)
         for i, line in enumerate(lines):
             parts.append(_text(10, y + LINE * i + 13, line, size=14))
         shown: dict = {}
