@@ -56,7 +56,11 @@ def start():
     def start(kind, n_repeats, folder, out):
         child = subprocess.Popen(
             [sys.executable, "-c", STUDY, kind, str(n_repeats), str(folder), str(out)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path]), "OMP_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path]),
+                "OMP_NUM_THREADS": "1",
+            },
             stderr=subprocess.PIPE,
             text=True,
         )
