@@ -249,7 +249,7 @@ def answers(
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the classes of the answers, -1 for none of them, and which answers are missing."""
     if not hasattr(true_labels, "dtype"):  # numpy would make a text of NaN among texts
-        given = list(true_labels)
+        given = [x.item() if isinstance(x, np.generic) else x for x in true_labels]
         true_labels = np.empty(len(given), dtype=object)
         true_labels[:] = given
     array = as_array(true_labels, name="true_labels")
@@ -260,6 +260,11 @@ def answers(
         )
     entries: NDArray[Any] = array.astype(object)
     blank = np.array([isinstance(x, str) and not x.strip() for x in entries], dtype=bool)
+    if blank.all() and not np.isin("", classes):
+        raise ValueError(
+            f"true_labels must have an answer for every position, got {n_checks} blanks: nobody "
+            "has answered yet."
+        )
     if blank.any() and not np.isin("", classes):
         raise ValueError(
             "true_labels must have an answer for every position, got a blank in "
@@ -267,7 +272,13 @@ def answers(
             "the label is wrong and no class is right."
         )
     none = is_missing(entries)
-    entries[none] = classes[:1].tolist()  # any class; marked below
+    if none.all():
+        raise ValueError(
+            f"true_labels must have an answer, got {n_checks} missing values: each would say that "
+            "a label is wrong and no class is right. If nobody has answered yet, do not "
+            "recalibrate; if that is so of all of them, check one more sample, of a class."
+        )
+    entries[none] = entries[np.argmin(none)]  # any class; marked below
     known = as_labels(entries if none.any() else array, name="true_labels")
     codes = encode(known, classes, name="true_labels")
     return np.where(none, -1, codes), none

@@ -868,8 +868,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If positions repeat or lie outside the samples or are of samples of weight 0, or a
-            label is not in `classes_` or blank.
+            If there are fewer than two positions, if they repeat or lie outside the samples or are
+            of samples of weight 0, if a label is not in `classes_` or blank, or if all are missing
+            values: nobody has answered then.
 
         Warns
         -----
@@ -1184,6 +1185,8 @@ def _check_rows(samples: Any, n_samples: int, name: str = "X") -> None:
 def _positions(values: Any, n_samples: int, name: str, fewest: int = 0) -> NDArray[np.intp]:
     """Return distinct positions of samples."""
     rows = np.asarray(values)
+    if fewest and rows.shape == (0,):
+        raise ValueError(f"{name} must be at least two integers, got none: nothing was checked.")
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) < fewest:
         got = f"shape {rows.shape} and dtype {rows.dtype}"
         least = "at least two integers" if fewest else "integers"
@@ -1281,7 +1284,8 @@ def find_label_issues(
     Raises
     ------
     ValueError
-        As :meth:`LabelIssueFinder.fit`.
+        As :meth:`LabelIssueFinder.fit` and :meth:`LabelIssueFinder.recalibrate`, or if `checks`
+        are no pair.
 
     See Also
     --------
@@ -1305,13 +1309,18 @@ def find_label_issues(
     >>> int(issues["sample"][0]), int(issues["suggested_label"][0])
     (2, 1)
     """
+    if checks is not None and len(checks) != 2:
+        raise ValueError(
+            "checks must be positions and true labels, a pair of the same length, got "
+            f"{len(checks)} values; None means that nothing was checked."
+        )
     finder = LabelIssueFinder(
         estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv, verbose=verbose
     )
     given: Any = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
     finder.fit(X, y, votes=votes, **given)
     if checks is not None:
-        finder.recalibrate(*checks)
+        finder.recalibrate(checks[0], checks[1])
     issues = finder.issues_
     # lexsort sorts by its last key first.
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])

@@ -588,6 +588,13 @@ def test_a_second_recalibration_replaces_the_first():
         ([0, 0], [1, 2], "positions must be distinct and from 0 to 899"),
         ([0, 900], [1, 2], "positions must be distinct"),
         ([0.5, 1.0], [1, 2], "positions must be at least two integers"),
+        ([], [], "positions must be at least two integers, got none: nothing was checked"),
+        (np.array([], dtype=int), [], "got none: nothing was checked"),
+        ([3], [1], r"positions must be at least two integers, got shape \(1,\)"),
+        ([0, 1], ["", " "], "got 2 blanks: nobody has answered yet"),
+        ([0, 1], [None, None], "got 2 missing values: each would say"),
+        ([0, 1], [np.nan, np.nan], "got 2 missing values"),
+        ([0, 1], np.full(2, np.nan), "got 2 missing values"),
         ([0, 1], [1, 11], "true_labels"),
         ([0, 1], [1, 2, 3], "true_labels must have one label for each"),
     ],
@@ -607,6 +614,11 @@ def test_the_function_takes_checks():
     table = find_label_issues(_scorer(), X, given, n_refits=0, checks=(rows, Y[rows]))
     p = finder.issues_["p_label_correct"]
     np.testing.assert_allclose(table["p_label_correct"], np.sort(p))
+    for checks in ([], rows):
+        with pytest.raises(ValueError, match="checks must be positions and true labels, a pair"):
+            find_label_issues(_scorer(), X, given, checks=checks)
+    with pytest.raises(ValueError, match="got none: nothing was checked"):
+        find_label_issues(_scorer(), X, given, n_refits=0, checks=([], []))
 
 
 def test_log_odds_keep_the_ranking_that_rounding_loses():
@@ -712,6 +724,9 @@ def test_none_of_the_classes_is_an_answer_and_a_blank_is_none():
     assert (finder.label_proba_[junk] == 0).all()
     wrong = (flipped[rows] | (np.arange(60) < 2)).mean()
     assert finder.noise_rate_ == pytest.approx(wrong, abs=0.05)
+    with pytest.warns(SkcalibWarning, match="1 of the 60 answers"):  # labels of numpy, and None
+        finder.recalibrate(rows, [None, *Y[rows[1:]]])
+    assert (finder.label_proba_[rows[0]] == 0).all()
     words = LabelIssueFinder(_scorer(), n_refits=0).fit(X, WORDS[given])
     rows = words.draw_samples_to_check(60, random_state=1)
     for missing in (None, np.nan):
