@@ -80,15 +80,15 @@ def losses(folder):
 
 
 RULES = [
-    Rule("second sample", "prior of the first two", {STACKED + "_SAMPLES_OF_FIRST": 0.0}),
-    Rule("price", "nats until a change is as likely", {STACKED + "_PRICE": 0.0}),
-    Rule("least weight", "small weights go to the first", {STACKED + "_LEAST_WEIGHT": 0.0}),
-    Rule("folds", "five or three", {STACKED + "_N_FOLDS": 3}),
+    Rule("second sample", "prior of the first two", {STACKED + "SAMPLES_OF_FIRST": 0.0}),
+    Rule("price", "nats until a change is as likely", {STACKED + "PRICE": 0.0}),
+    Rule("least weight", "small weights go to the first", {STACKED + "LEAST_WEIGHT": 0.0}),
+    Rule("folds", "five or three", {STACKED + "N_FOLDS": 3}),
     Rule("loose matrix", "a tenth of the ridge", {STACKED + "LooseMatrixScaling": STRICT}),
     Rule(
         "intercepts",
         "a tenth of the ridge, as off the diagonal",
-        {"skcalib.posthoc._matrix._INTERCEPTS": 1.0},
+        {"skcalib.posthoc._matrix.INTERCEPTS": 1.0},
     ),
     Rule("vector", "whether there is one", {HERE + "LEFT_OUT": "structured_vector"}),
     Rule("matrix", "whether there is one", {HERE + "LEFT_OUT": "structured_matrix"}),
@@ -143,9 +143,9 @@ def losses_of_shifts(folder):
 
 SHIFT_RULES = [
     Rule("drawn back", "by what chance explains", {HERE + "DRAWN_BACK": False}),
-    Rule("error", "of a model against label frequencies", {SHIFT + "_ERROR_OF_FREQUENCIES": 0.0}),
-    Rule("5 with scores, too", "pseudo-samples", {SHIFT + "_STRENGTH": 5.0}),
-    Rule("1 with labels, too", "pseudo-samples", {SHIFT + "_STRENGTH_OF_FREQUENCIES": 1.0}),
+    Rule("error", "of a model against label frequencies", {SHIFT + "ERROR_OF_FREQUENCIES": 0.0}),
+    Rule("5 with scores, too", "pseudo-samples", {SHIFT + "STRENGTH": 5.0}),
+    Rule("1 with labels, too", "pseudo-samples", {SHIFT + "STRENGTH_OF_FREQUENCIES": 1.0}),
 ]
 
 
@@ -160,10 +160,10 @@ GROUP_RULES = [
     Rule(
         "spreads",
         "how far groups are apart: one, not seven",
-        {GROUPWISE + "_SPREADS": [(0.5, 0.3)]},
+        {GROUPWISE + "SPREADS": [(0.5, 0.3)]},
     ),
-    Rule("fractions", "of groups that differ: all", {GROUPWISE + "_FRACTIONS": np.ones(1)}),
-    Rule("none differs", "how likely beforehand: .5", {GROUPWISE + "_NONE_DIFFERS": 0.5}),
+    Rule("fractions", "of groups that differ: all", {GROUPWISE + "FRACTIONS": np.ones(1)}),
+    Rule("none differs", "how likely beforehand: .5", {GROUPWISE + "NONE_DIFFERS": 0.5}),
 ]
 ROOMS = {
     "calibrators": Room(RULES, losses),

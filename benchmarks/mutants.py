@@ -1,25 +1,32 @@
 """Whether the tests notice a fault: one small change at a time, and the tests that should fail.
 
-    python -m benchmarks.mutants skcalib/losses [...] [--since REV] [--draw 200]
+    python -m benchmarks.mutants skcalib/losses [...] [--since REV] [--draw 200] [--map FILE]
 
 A mutant swaps a comparison, a sum, a minimum, a truth value or a number of a file. It is killed if
-a test fails, or does not end. `--since` takes only lines that have changed since a commit. The
-tests are those of the file's folder that name it or what it defines, and its examples; or those of
-`--tests`. All of it happens in a copy of the repository, so that an interruption leaves nothing
-behind.
+a test fails that passes without it, or does not end. `--since` takes only lines that have changed
+since a commit. The tests are those of the file's folder that name it or what it defines, and its
+examples; or those of `--tests`. With `--map`, they are those that run the line, the nearest first:
+the file of the map is written where there is none, by all tests, which takes as long as they take.
+All of it happens in a copy of the repository, so that an interruption leaves nothing behind.
+
+Two kinds of numbers are left alone. Those of named constants are choices: ablations measure them,
+or they are sizes of blocks and tolerances of iterations, and a test that pinned one would hold
+whatever the number is. Those of messages and annotations compute nothing.
 """
 
 import argparse
 import ast
 import os
-import random
 import re
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from hashlib import sha256
+from itertools import chain, count, zip_longest
 from pathlib import Path
 
 import matplotlib.pyplot  # noqa: F401
@@ -27,6 +34,7 @@ import pytest
 import scipy.stats  # noqa: F401
 import sklearn.ensemble  # noqa: F401
 import torch  # noqa: F401
+from coverage import CoverageData
 
 ROOT = Path(__file__).parents[1]
 SWAPS: dict[type, str] = {
@@ -38,6 +46,10 @@ NAMES = {
     "minimum": "maximum", "maximum": "minimum", "min": "max", "max": "min", "any": "all",
     "all": "any", "argmin": "argmax", "argmax": "argmin", "logaddexp": "add", "T": "real",
 }  # fmt: skip
+# A number as small guards against rounding, and does so as well where it is half as large again.
+SMALL = 1e-5
+# Of tests that run a line, so many of the nearest; and seconds of the processor for all of them.
+MOST_TESTS, SECONDS = 150, 300
 Mutant = tuple[int, int, int, str]  # line, first and last column, what stands there instead
 
 
@@ -66,7 +78,7 @@ def _of_node(node: ast.AST, line: str) -> Iterator[Mutant | None]:
         span = node.lineno, node.col_offset, node.end_col_offset
         if isinstance(node.value, bool):
             yield *span, str(not node.value)
-        elif isinstance(node.value, int | float):
+        elif isinstance(node.value, int | float) and not 0 < abs(node.value) < SMALL:
             larger = node.value * 1.5 if isinstance(node.value, float) else node.value + 1
             yield *span, repr(larger or 1.0)  # 1.5 times 0.0 is no other program
     elif isinstance(node, ast.Attribute) and node.attr in NAMES:
@@ -77,13 +89,22 @@ def _of_node(node: ast.AST, line: str) -> Iterator[Mutant | None]:
         yield node.lineno, node.col_offset, node.end_col_offset, NAMES[node.id]
 
 
+def _is_choice(node: ast.AST) -> bool:
+    """Return whether a statement names a number that is computed from nothing."""
+    if not isinstance(node, ast.Assign):
+        return False
+    names = [n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    parts = list(ast.walk(node.value))
+    return all(map(str.isupper, names)) and not any(isinstance(n, ast.Name) for n in parts)
+
+
 def mutants(source: str) -> list[Mutant]:
     """Return the changes of a file; annotations, messages and declarations are left alone."""
     tree, lines = ast.parse(source), source.splitlines()
     silent = set()
     for node in ast.walk(tree):
         hidden = [getattr(node, name, None) for name in ("annotation", "returns")]
-        if isinstance(node, ast.Raise | ast.ImportFrom | ast.JoinedStr):
+        if isinstance(node, ast.Raise | ast.ImportFrom | ast.JoinedStr) or _is_choice(node):
             hidden.append(node)
         if isinstance(node, ast.AnnAssign) and "constraints" in ast.unparse(node.target):
             hidden.append(node)
@@ -144,11 +165,75 @@ def tests_of(file: Path) -> list[str]:
     return []
 
 
-def fails(tests: list[str], folder: Path) -> bool:
-    """Return whether a test fails, or has not ended after ten minutes of the processor.
+class Map:
+    """Which tests run a line, as `coverage` has written it with a context for each test."""
+
+    def __init__(self, file: Path) -> None:
+        self.data = CoverageData(str(file))
+        self.data.read()
+        self.paths = {path.rpartition("/skcalib/")[2]: path for path in self.data.measured_files()}
+
+    def tests(self, file: Path, line: int) -> list[str]:
+        """Return the tests that run a line, those of the file and of its folder first.
+
+        A line that is run when the file is imported belongs to all tests that run the file.
+        """
+        relative = file.relative_to(ROOT / "skcalib")
+        if str(relative) not in self.paths:
+            return []
+        contexts = self.data.contexts_by_lineno(self.paths[str(relative)])
+        lines = _statement(file, line)
+        found = {name for n in lines for name in contexts.get(n, ()) if name}
+        found = found or {name for names in contexts.values() for name in names if name}
+        # What a fixture runs is for more tests than the first one: the file.
+        nodes = {
+            name.rpartition("|")[0] if name.endswith("|run") else name.partition("::")[0]
+            for name in found
+        }
+        nodes = {
+            node for node in nodes if "::" not in node or node.partition("::")[0] not in nodes
+        }
+        of_file = defaultdict(list)
+        for node in sorted(nodes):
+            of_file[node.partition("::")[0]].append(node)
+        own = f"test{file.stem}.py"
+        folder = str(Path("tests", relative.parent))
+        near = sorted(of_file, key=lambda p: (Path(p).name != own, not p.startswith(folder), p))
+        first = [node for path in near if Path(path).name == own for node in of_file.pop(path)]
+        turns = chain.from_iterable(zip_longest(*(of_file[p] for p in near if p in of_file)))
+        return [*first, *(node for node in turns if node is not None)][:MOST_TESTS]
+
+
+def _statement(file: Path, line: int) -> range:
+    """Return the lines of the least statement, or head of one, that a line is of."""
+    least = range(line, line + 1)
+    for node in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(node, ast.stmt):
+            continue
+        body = getattr(node, "body", None)
+        stop = body[0].lineno if isinstance(body, list) else node.end_lineno + 1
+        if node.lineno <= line < stop:
+            least = range(node.lineno, stop)
+    return least
+
+
+class _FirstFailure:
+    def __init__(self) -> None:
+        self.name = ""
+
+    def _keep(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid
+
+    pytest_runtest_logreport = pytest_collectreport = _keep
+
+
+def failure(tests: list[str], folder: Path) -> str | None:
+    """Return the name of a test that fails, or that they did not end in their time.
 
     The process is a fork of this one, which has imported the libraries already.
     """
+    read, write = os.pipe()
     child = os.fork()
     if not child:
         os.chdir(folder)
@@ -157,9 +242,46 @@ def fails(tests: list[str], folder: Path) -> bool:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
-        resource.setrlimit(resource.RLIMIT_CPU, (600, 600))
-        os._exit(pytest.main(["-xq", "-p", "no:cacheprovider", *tests]))
-    return os.waitpid(child, 0)[1] != 0
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        first = _FirstFailure()
+        status = pytest.main(["-xq", "-p", "no:cacheprovider", *tests], plugins=[first])
+        os.write(write, (first.name or f"status {int(status)}" if status else "").encode()[:4000])
+        os._exit(int(status))
+    os.close(write)
+    with os.fdopen(read) as answer:
+        name = answer.read()
+    if os.waitpid(child, 0)[1]:
+        return name or "no end"
+    return None
+
+
+_TIMES = count(2**30)
+
+
+def _write(target: Path, text: str) -> None:
+    """Write a file with a time of its own: compiled code of another mutant is not taken for it."""
+    target.write_text(text)
+    os.utime(target, (now := next(_TIMES), now))
+
+
+_passing: set[str] = set()
+
+
+def killer(tests: list[str], folder: Path, target: Path, source: str, other: str) -> str | None:
+    """Return what notices a mutant, and does not fail without it."""
+    tests = list(tests)
+    while tests:
+        _write(target, other)
+        name = failure(tests, folder)
+        _write(target, source)
+        if name is None or name in _passing or "." not in name or not failure([name], folder):
+            _passing.add(name or "")
+            return name
+        print(f"left out, since it fails by itself: {name}", flush=True)
+        if name not in tests:
+            raise SystemExit(f"The tests must pass without a fault, and {name} fails.")
+        tests.remove(name)
+    return None
 
 
 def copy_repository(target: Path) -> None:
@@ -171,17 +293,41 @@ def copy_repository(target: Path) -> None:
         shutil.copy(ROOT / part, target / part)
 
 
-def drawn_of(files: list[Path], since: str | None, number: int, seed: int) -> dict[Path, list]:
-    """Draw mutants of all files together, each as likely as any other."""
+def drawn_of(files: list[Path], since: str | None, number: int, seed: int) -> dict[Path, dict]:
+    """Draw mutants of all files together, each as likely as any other; name and mutant of a file.
+
+    Whether a mutant is drawn depends on its line alone: a change elsewhere draws no others.
+    """
     found = []
     for file in files:
         lines = lines_since(since, file) if since else None
-        of_file = mutants(file.read_text())
-        found += [(file, one) for one in of_file if lines is None or one[0] in lines]
-    drawn: dict[Path, list] = {}
-    for file, mutant in random.Random(seed).sample(found, min(number, len(found))):
-        drawn.setdefault(file, []).append(mutant)
+        source, seen = file.read_text(), Counter()
+        for mutant in mutants(source):
+            number_of_line = mutant[0] - 1
+            before = source.splitlines()[number_of_line].strip()
+            after = changed(source, mutant).splitlines()[number_of_line].strip()
+            name = f"{file.relative_to(ROOT)}: {before}  ->  {after}"
+            seen[name] += 1
+            name += f" ({seen[name]})" if seen[name] > 1 else ""
+            if lines is None or mutant[0] in lines:
+                place = sha256(f"{seed} {name}".encode()).digest()
+                found.append((place, file, name, mutant))
+    drawn: dict[Path, dict] = {}
+    for _, file, name, mutant in sorted(found)[:number]:
+        drawn.setdefault(file, {})[name] = mutant
     return drawn
+
+
+def write_map(file: Path, folder: Path) -> None:
+    """Run all tests of a copy of the repository, each as a context of its own."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", "skcalib"]
+    command += ["--cov=skcalib", "--cov-context=test", "--cov-report="]
+    environment = {
+        "COVERAGE_FILE": str(file),
+        "COVERAGE_CORE": "ctrace",
+        "PYTHONPATH": str(folder),
+    }
+    subprocess.run(command, cwd=folder, env=os.environ | environment)
 
 
 def main() -> None:
@@ -193,7 +339,15 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="+", help="instead of those found by name")
+    parser.add_argument("--map", type=Path, help="which tests run a line; written if not there")
+    parser.add_argument(
+        "--results", type=Path, help="file; what it has as killed is not run again"
+    )
     arguments = parser.parse_args()
+    known = {}
+    if arguments.results and arguments.results.exists():
+        rows = arguments.results.read_text().splitlines()
+        known = {name: by for by, name, *_ in (row.split("\t") for row in rows) if by}
     files = []
     for path in map(Path.resolve, arguments.files):
         files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
@@ -202,19 +356,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         copy_repository(copy)
-        tests = {file: arguments.tests or tests_of(file) for file in drawn}
-        if fails(sorted(set().union(*tests.values())), copy):
-            raise SystemExit("The tests must pass without a fault, and they fail.")
+        if arguments.map and not arguments.map.exists():
+            write_map(arguments.map.resolve(), copy)
+        where = Map(arguments.map) if arguments.map else None
         for file, chosen in drawn.items():
             source, target = file.read_text(), copy / file.relative_to(ROOT)
-            for mutant in chosen:
-                target.write_text(changed(source, mutant))
-                killed = bool(tests[file]) and fails(tests[file], copy)
-                n_all, n_killed = n_all + 1, n_killed + killed
-                if not killed:
-                    line = changed(source, mutant).splitlines()[mutant[0] - 1].strip()
-                    print(f"survived: {file.relative_to(ROOT)}:{mutant[0]}: {line}", flush=True)
-            target.write_text(source)
+            for name, mutant in chosen.items():
+                tests = arguments.tests
+                tests = tests or (where.tests(file, mutant[0]) if where else tests_of(file))
+                other = changed(source, mutant)
+                by = known.get(name) or killer(tests, copy, target, source, other)
+                n_all, n_killed = n_all + 1, n_killed + (by is not None)
+                if by is None:
+                    print(f"survived, line {mutant[0]} of {name}", flush=True)
+                if arguments.results and name not in known:
+                    with arguments.results.open("a") as rows:
+                        rows.write(f"{by or ''}\t{name}\n")
             print(f"{n_killed} of {n_all} killed after {file.name}", flush=True)
     print(f"{n_killed} of {n_all} killed")
 

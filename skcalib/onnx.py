@@ -22,6 +22,7 @@ from .labels import LabelCleaningClassifier
 from .posthoc import PostHocCalibratedClassifier, PostHocCalibrator
 from .selection import SelectiveClassifier, SubsetClassifier
 from .utils.checking._labels import class_positions
+from .utils.checking._proba import FLOAT32_ROUNDING
 from .utils.meta._estimators import last_step
 from .utils.meta._optional import import_optional
 
@@ -41,9 +42,6 @@ from skl2onnx.common.data_types import (
 
 __all__: list[str] = []
 
-# Scores of a graph are rounded to float32. What is to be above a limit has to be above it by more,
-# so that scores that were equal to it, as many are of trees and neighbors, do not pass.
-_ROUNDING = 1e-6
 _OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
 _FLAT = np.array([-1])
 _DELEGATING = (DifficultyAwareClassifier, LabelCleaningClassifier, SubsetClassifier)
@@ -186,7 +184,7 @@ def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
 
 def _steps(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     # The edges are probabilities of samples, which the graph has rounded.
-    edges = np.array(curve["x"]) * (1 + _ROUNDING)
+    edges = np.array(curve["x"]) * (1 + FLOAT32_ROUNDING)
     return str(g("Gather", np.array(curve["y"]), _number_below(g, p, edges)))
 
 
@@ -372,7 +370,8 @@ def _convert_selective(scope: Any, operator: Any, container: Any) -> None:
     confidence = _CONFIDENCES[model.confidence_](g, values, len(model.classes_))
     limit = model.threshold_
     if np.isfinite(limit):
-        limit += _ROUNDING * abs(limit)
+        # Scores that were equal to it, as many are of trees and neighbors, do not pass.
+        limit += FLOAT32_ROUNDING * abs(limit)
     accepted = g("Reshape", g("Greater", confidence, limit), _FLAT)
     answer = g("Where", accepted, label, _labels(model.reject_label_))
     _save(g, operator, answer, proba)

@@ -112,6 +112,29 @@ def test_no_files_import_each_other_in_a_circle():
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in ROOT.glob("*/_limits.py")))
+def test_limits_have_one_home_and_a_use(room):
+    trees = {path.stem: ast.parse(path.read_text()) for path in (ROOT / room).rglob("*.py")}
+    set_in = {
+        stem: {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        for stem, tree in trees.items()
+    }
+    limits = {name for name in set_in.pop("_limits") if name.isupper()}
+    used = {
+        alias.name
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "_limits"
+        for alias in node.names
+    }
+    assert used == limits
+    assert {stem: limits & names for stem, names in set_in.items() if limits & names} == {}
+
+
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_private_files_are_imported_by_their_own_package_alone(path):
     # A sub-package of difficulty is a package of its own; its parent is open to it.

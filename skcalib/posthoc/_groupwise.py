@@ -20,19 +20,15 @@ from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._shares import rows_of
 from ..utils.meta._private import StrOptions, _fit_context
 from ._base import SMALLEST, PostHocCalibrator
+from ._limits import (
+    FRACTIONS,
+    LEAST_SAMPLES,
+    MOST_CLASSES_TO_SHIFT,
+    NONE_DIFFERS,
+    SPREADS,
+)
 from ._registry import CALIBRATORS, calibrator_of
 
-# Standard deviations, between groups, of the shifts in logits and of the slopes.
-_SPREADS = [
-    (shift, slope) for shift in (0.0, 0.25, 0.5, 1.0) for slope in (0.0, 0.3) if shift or slope
-]
-# Fractions of the groups that differ at all, and how likely it is beforehand that none does.
-_FRACTIONS = np.array([0.1, 0.3, 1.0])
-_NONE_DIFFERS = 0.05
-# With more classes a group has only a slope.
-_MOST_CLASSES_TO_SHIFT = 100
-# Fewer samples cannot show how a group differs.
-_LEAST_SAMPLES = 10
 _MOST_STEPS = 50
 _LEAST_GAIN = 1e-9
 
@@ -238,8 +234,8 @@ class GroupwiseCalibration(PostHocCalibrator):
         self, log_proba: NDArray, y: NDArray, weight: NDArray, of_sample: NDArray[np.intp]
     ) -> None:
         n_groups, k = len(self.groups_), log_proba.shape[1]
-        large = np.flatnonzero(np.bincount(of_sample, weight, n_groups) >= _LEAST_SAMPLES)
-        spreads = [pair for pair in _SPREADS if k <= _MOST_CLASSES_TO_SHIFT or not pair[0]]
+        large = np.flatnonzero(np.bincount(of_sample, weight, n_groups) >= LEAST_SAMPLES)
+        spreads = [pair for pair in SPREADS if k <= MOST_CLASSES_TO_SHIFT or not pair[0]]
         theta = np.zeros((len(spreads), n_groups, k + 1))
         evidence = np.zeros((len(spreads), n_groups))
         # With one group the common map is the map of that group.
@@ -251,12 +247,12 @@ class GroupwiseCalibration(PostHocCalibrator):
                 )
         # Per fraction f, spread and group: f times its likelihood if it differs, and 1 - f if not.
         with np.errstate(divide="ignore"):
-            other = np.log(_FRACTIONS)[:, None, None] + evidence
-            same = np.broadcast_to(np.log1p(-_FRACTIONS)[:, None, None], other.shape)
+            other = np.log(FRACTIONS)[:, None, None] + evidence
+            same = np.broadcast_to(np.log1p(-FRACTIONS)[:, None, None], other.shape)
         either = np.logaddexp(other, same)
         likelihood = either[..., large].sum(axis=2)
         # Where no group differs at all, the likelihood is 1.
-        odds = np.log1p(-_NONE_DIFFERS) - np.log(_NONE_DIFFERS * likelihood.size)
+        odds = np.log1p(-NONE_DIFFERS) - np.log(NONE_DIFFERS * likelihood.size)
         posterior = softmax(np.append(likelihood.ravel() + odds, 0.0))
         differs = posterior[:-1].reshape(likelihood.shape)[..., None] * np.exp(other - either)
         self.differs_ = np.where(np.isin(np.arange(n_groups), large), differs.sum((0, 1)), 0.0)

@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression, isotonic_regression
 
+from ..utils.checking._proba import FLOAT32_ROUNDING
 from ..utils.computing._blocks import row_max, row_sum
 from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import SMALLEST, beside_uniform, linear_formula, mixed_with_uniform
 from ._one_vs_rest import OneVsRestCalibrator
-
-# The largest probabilities of a row are the same within that part of them.
-EQUAL_WITHIN = 1e-6
 
 
 class IsotonicCalibration(OneVsRestCalibrator):
@@ -146,7 +144,7 @@ class ShrunkIsotonic(AfterTemperature):
             "kind": "confidence",
             "part": part,
             "zero": SMALLEST,
-            "equal": EQUAL_WITHIN,
+            "equal": FLOAT32_ROUNDING,
             "x": x,
             "y": y,
         }
@@ -163,7 +161,7 @@ def _mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
     if proba.shape[1] == 2:
         return proba[:, 1], np.broadcast_to([False, True], proba.shape)
     largest = row_max(proba)
-    return largest, proba >= (largest * (1 - EQUAL_WITHIN))[:, None]
+    return largest, proba >= (largest * (1 - FLOAT32_ROUNDING))[:, None]
 
 
 def _log_odds(p: NDArray) -> NDArray:

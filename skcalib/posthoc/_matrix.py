@@ -21,6 +21,7 @@ from ._base import (
     mixed_with_uniform,
 )
 from ._in_chunks import ScoresInChunks, total_weight
+from ._limits import INTERCEPTS
 from ._linear import (
     LinearFit,
     LinearSums,
@@ -33,9 +34,6 @@ from ._temperature import temperature_in_chunks
 
 # Its square, times a fraction of the weight, is a number in float32.
 _LARGEST = 1e15
-# A tenth of the paper's strength. With that, mean probabilities stay off the class frequencies: by
-# .04 for every unit of an intercept, where 100 samples have two classes.
-_INTERCEPTS = 0.1
 # A log-probability below all: JSON has no infinity.
 _NO_LEAST = -1e300
 
@@ -72,7 +70,7 @@ class LinearCalibrator(AfterTemperature):
         self.classes = classes
 
     def _ridge(self) -> Ridge:
-        return Ridge(intercept=_INTERCEPTS)
+        return Ridge(intercept=INTERCEPTS)
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
         """Return the log-probabilities at the temperature; they are clipped at log(1e-7)."""

@@ -18,19 +18,16 @@ from ..utils.checking._proba import SMALLEST_PROBABILITY, binomial_interval
 from ..utils.meta._private import Interval, StrOptions, _fit_context
 from ..utils.meta._warnings import warn
 from ._base import PostHocCalibrator, linear_formula
+from ._limits import (
+    ERROR_OF_FREQUENCIES,
+    LEVEL,
+    MOST_STANDARD_ERRORS,
+    STRENGTH,
+    STRENGTH_OF_FREQUENCIES,
+    WEAK,
+    WIDE,
+)
 from ._priors_interval import Estimated, priors_interval
-
-# The squared distance of mean probabilities from class frequencies, in units of these, of models
-# that are off without any shift: benchmarks/prior_shift.py.
-_ERROR_OF_FREQUENCIES = 0.03
-# Standard errors that the certainty of new samples may differ by: docs/measured/calibrators.rst.
-_MOST_STANDARD_ERRORS = 4.0
-# Level of the interval of every prior, and the quotient of its ends that a warning tells of.
-_LEVEL, _WIDE = 0.95, 2
-# Default pseudo-samples per class, with training scores and without: benchmarks/prior_shift.py.
-_STRENGTH, _STRENGTH_OF_FREQUENCIES = 1.0, 5.0
-# Pseudo-samples per class of the interval.
-_WEAK = 0.5
 
 
 class PriorShift(PostHocCalibrator):
@@ -268,7 +265,7 @@ class PriorShift(PostHocCalibrator):
             count = np.bincount(y, sample_weight, minlength=k)
             self.priors_ = count / count.sum()
             n = np.full(k, _n_effective(sample_weight, len(y)))
-            ends = binomial_interval(self.priors_, n, _LEVEL)
+            ends = binomial_interval(self.priors_, n, LEVEL)
             self.priors_interval_ = np.stack(ends, axis=1)
         else:
             proba = self._probabilities(scores)
@@ -303,7 +300,7 @@ class PriorShift(PostHocCalibrator):
         distance = float(np.sum((mean - training) ** 2 / training))
         own = float(np.sum(fraction @ (proba - mean) ** 2 / training)) / weight.sum()
         if before is None:
-            chance = own + _ERROR_OF_FREQUENCIES
+            chance = own + ERROR_OF_FREQUENCIES
         else:
             chance = own + float(np.sum(before.var(axis=0) / training)) / len(before)
         return max(0.0, 1 - chance / distance) if distance > 0 else 0.0
@@ -312,7 +309,7 @@ class PriorShift(PostHocCalibrator):
         """Return the most likely priors, drawn back to those of training as `trust_` says."""
         training, strength = self.training_priors_, self.prior_strength
         if strength is None:
-            strength = _STRENGTH if before is not None else _STRENGTH_OF_FREQUENCIES
+            strength = STRENGTH if before is not None else STRENGTH_OF_FREQUENCIES
         priors = self._most_likely(proba, weight, _pseudo(strength, training))
         if strength:
             self.trust_ = self._trust(proba, weight, before)
@@ -336,10 +333,10 @@ class PriorShift(PostHocCalibrator):
         training = self.training_priors_
         samples = weight * (_n_effective(weight, len(weight)) / weight.sum())
         # Of a weak prior, so that the interval is of the data and not of `prior_strength`.
-        pseudo = _pseudo(_WEAK, training)
+        pseudo = _pseudo(WEAK, training)
         found = self._most_likely(proba, samples, pseudo)
         estimated = Estimated(proba, samples, found, training, pseudo, before)
-        low, high = priors_interval(estimated, _ERROR_OF_FREQUENCIES).T
+        low, high = priors_interval(estimated, ERROR_OF_FREQUENCIES).T
         return np.stack([np.minimum(low, priors), np.maximum(high, priors)], axis=1)
 
     def _most_likely(
@@ -391,14 +388,14 @@ def _n_effective(weight: NDArray | None, n: int) -> float:
 
 def _warn_of_wide(interval: NDArray, classes: NDArray) -> None:
     """Warn of frequencies that are known to no better than a factor of two."""
-    wide = np.flatnonzero(interval[:, 1] > _WIDE * interval[:, 0])
+    wide = np.flatnonzero(interval[:, 1] > WIDE * interval[:, 0])
     if not len(wide):
         return
     k = wide[np.argmax(interval[wide, 1] / np.maximum(interval[wide, 0], SMALLEST_PROBABILITY))]
     low, high = (f"{end:.2g}" if end >= 1e-4 else "0" for end in interval[k])
     warn(
         f"The frequencies of {len(wide)} of {len(classes)} classes are uncertain by more than a "
-        f"factor of {_WIDE}: that of class {classes[k : k + 1].tolist()[0]} may be {low} to "
+        f"factor of {WIDE}: that of class {classes[k : k + 1].tolist()[0]} may be {low} to "
         f"{high} (priors_interval_). Label 100 random samples first, and fit with them."
     )
 
@@ -411,7 +408,7 @@ def _warn_of_others(proba: NDArray, weight: NDArray, before: NDArray, ratio: NDA
     expected = share @ sure
     found = weight @ (proba**2).sum(axis=1) / weight.sum()
     error = np.sqrt(share @ (sure - expected) ** 2 * (share @ share + 1 / weight.sum()))
-    if abs(found - expected) > _MOST_STANDARD_ERRORS * error + SMALLEST_PROBABILITY:
+    if abs(found - expected) > MOST_STANDARD_ERRORS * error + SMALLEST_PROBABILITY:
         warn(
             f"The model is {'less' if found < expected else 'more'} sure of X than frequencies of "
             "the classes explain: they do not look as in training_scores, or the scores are not "

@@ -16,11 +16,10 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, logsumexp, softmax
 from scipy.stats import chi2
 
-_LEVEL = 0.95
+from ._limits import LEVEL, PRIOR_VARIANCE
+
 # Largest log-odds: beyond them a frequency cannot be distinguished from 0 or 1.
 _FARTHEST = 30.0
-# A calibrator's offset and slope are known at least this well before it sees a sample.
-_PRIOR_VARIANCE = 1.0
 
 
 class Estimated(NamedTuple):
@@ -62,7 +61,7 @@ def priors_interval(found: Estimated, error_of_frequencies: float) -> NDArray[np
             step = _likely(ratio, found, logits, sign * path, np.sqrt(variance))
             moved = softmax(logits + sign * step * path)[k]
             distance = logit(np.clip(moved, 1e-13, 1 - 1e-13)) - logit(prior)
-            far = np.hypot(distance, np.sqrt(chi2.ppf(_LEVEL, 1) * of_calibration))
+            far = np.hypot(distance, np.sqrt(chi2.ppf(LEVEL, 1) * of_calibration))
             ends[k, place] = expit(np.clip(logit(prior) + sign * far, -_FARTHEST, _FARTHEST))
     return ends
 
@@ -83,7 +82,7 @@ def _likely(
     spread: float,
 ) -> float:
     """Return how far along a path the likelihood is half of chi-square's quantile lower."""
-    most = chi2.ppf(_LEVEL, 1) / 2
+    most = chi2.ppf(LEVEL, 1) / 2
 
     def log_likelihood(step: float) -> float:
         at = logits + step * path
@@ -131,11 +130,11 @@ def _of_calibrator(
     if found.before is not None:
         of_k = found.before[:, k]
         z = _offset_and_slope(of_k)
-        information = (z * (of_k * (1 - of_k))) @ z.T + np.eye(2) / _PRIOR_VARIANCE
+        information = (z * (of_k * (1 - of_k))) @ z.T + np.eye(2) / PRIOR_VARIANCE
         return np.linalg.inv(information).astype(np.float64)
     of_k = found.proba[:, k]
     # The samples as frequent as they are in training.
     as_trained = found.weight * (belief @ (found.training / found.priors))
     steep = float(as_trained @ (of_k * (1 - of_k)) / as_trained.sum())
     variance = error / len(found.priors) * found.training[k] / max(steep, 1e-6) ** 2
-    return np.diag([min(variance, _PRIOR_VARIANCE), 0.0])
+    return np.diag([min(variance, PRIOR_VARIANCE), 0.0])

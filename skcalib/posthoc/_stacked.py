@@ -24,22 +24,19 @@ from ._after_temperature import (
 )
 from ._base import SMALLEST, PostHocCalibrator, mixture_formula, simplex_weights
 from ._isotonic import ShrunkIsotonic
+from ._limits import (
+    LEAST_WEIGHT,
+    MOST_NUMBERS,
+    N_FOLDS,
+    PRICE,
+    SAMPLES_OF_FIRST,
+    SAMPLES_OF_ONE_SPLIT,
+)
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
 from ._temperature import TemperatureScaling
 
 AS_IT_IS = "as it is"
-_N_FOLDS = 5
-# Of the prior: what the model as it is and the first map share, besides their part of one for all.
-_SAMPLES_OF_FIRST = 1.0
-# Nats that a mixture has to gain until it is as likely as the model as it is.
-_PRICE = 1.0
-# What has less weight leaves it to the first map, for speed: it hardly shows in a mixture.
-_LEAST_WEIGHT = 0.1
-# With more samples a fifth of them judges: few weights cost less than .0005 then.
-_SAMPLES_OF_ONE_SPLIT = 20_000
-# A map takes too long where a pass over all samples has more numbers than this.
-_MOST_NUMBERS = 5 * 10**7
 
 
 class LooseMatrixScaling(StructuredMatrixScaling):
@@ -176,7 +173,7 @@ class StackedCalibration(PostHocCalibrator):
         candidates = self._candidates(scores)
         maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
         folds = folds_by_class(raw, y, weight, 0, groups)
-        n_folds = 1 if n_effective > _SAMPLES_OF_ONE_SPLIT else folds.max() + 1
+        n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
         of_label = {name: np.empty(len(y)) for name in (AS_IT_IS, *candidates)}
         of_label[AS_IT_IS][:] = raw[np.arange(len(y)), y]
         for fold in range(n_folds):
@@ -198,14 +195,14 @@ class StackedCalibration(PostHocCalibrator):
         # A prior of two samples. All components share one; the model as it is and the first map,
         # which are the last to lose predictions, share the other.
         prior = np.full(len(of_label), 1 / len(of_label))
-        prior[:2] += _SAMPLES_OF_FIRST / len(prior[:2])
+        prior[:2] += SAMPLES_OF_FIRST / len(prior[:2])
         weights = simplex_weights(parts, weight, prior)
         # How far to go from the model as it is: a number that is fitted, gains by chance too, and
         # costs a nat for that (Akaike). What is left are odds that the model should be changed.
-        gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - _PRICE
+        gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - PRICE
         weights *= expit(gain)
         weights[0] += expit(-gain)
-        small = weights < _LEAST_WEIGHT
+        small = weights < LEAST_WEIGHT
         small[1:2] = False
         weights[1:2] += weights[small].sum()
         weights[small] = 0
@@ -214,7 +211,7 @@ class StackedCalibration(PostHocCalibrator):
         self.log_losses_ = dict(zip([*of_label, "mixture"], means.tolist()))
         self.weights_ = dict(zip(of_label, weights.tolist()))
         for name in [name for name in of_label if name != AS_IT_IS and not self.weights_[name]]:
-            self.left_out_[name] = f"its weight is below {_LEAST_WEIGHT:.0%}"
+            self.left_out_[name] = f"its weight is below {LEAST_WEIGHT:.0%}"
             del self.weights_[name]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
@@ -252,7 +249,7 @@ class StackedCalibration(PostHocCalibrator):
             for name, kind, of_a_pass in kinds[1:] if k == 2 else kinds:
                 if np.isneginf(scores).any():
                     self.left_out_[name] = "it cannot do without the logit of a missing option"
-                elif of_a_pass > _MOST_NUMBERS:
+                elif of_a_pass > MOST_NUMBERS:
                     self.left_out_[name] = f"{len(scores)} samples of {k} classes are too many"
                 else:
                     chosen.append((name, kind()))
@@ -354,5 +351,5 @@ def _in_turns(
     """Return folds in which the entries of a class take turns, in an order that they determine."""
     order = np.lexsort((weight, y, key))[rng.permutation(len(y))]
     folds = np.empty(len(y), dtype=np.intp)
-    folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _N_FOLDS
+    folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % N_FOLDS
     return folds

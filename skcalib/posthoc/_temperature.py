@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import expected_calibration_error
+from ..utils.checking._proba import FLOAT32_ROUNDING
 from ..utils.computing._blocks import iter_blocks, row_max, row_sum
 from ..utils.computing._temperature import (
     DEFAULT_BOUNDS,
@@ -27,8 +28,6 @@ from ._in_chunks import ScoresInChunks, total_weight
 
 # The grid of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
-# Rounding of confidences in single precision: what differs by less is not told apart.
-_ROUNDING = 1e-6
 
 
 class TemperatureScaling(AfterTemperature):
@@ -270,7 +269,7 @@ def least_calibration_error(
         index = start
         while 0 <= index < len(temperatures):
             gap, _ = difference_and_error(index)
-            if direction * -gap > min(error for _, error in tried.values()) + _ROUNDING:
+            if direction * -gap > min(error for _, error in tried.values()) + FLOAT32_ROUNDING:
                 break
             index += direction
     # Nearest to 1 first: a later one is taken only if it is better.

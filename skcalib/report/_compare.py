@@ -12,13 +12,11 @@ from ..metrics import compare_calibration
 from ..utils.checking._proba import LOSS_FLOOR, with_unseen
 from ..utils.meta._progress import telling
 from . import _method, _trust, _verdict
-from ._data import LEVEL, N_BINS, ReportData, mean, mean_interval
+from ._data import ReportData, mean, mean_interval
 from ._document import Document, Section, Table, Text, count, number, percent, with_interval
 from ._first import TONES
+from ._limits import LEVEL, N_BINS, OF_PAIRS
 
-# Of the difference of two models that are as well calibrated, one is found with at most this
-# probability, by the paired test or by the interval of the page's level.
-ALPHA = 0.05
 # What is compared, and how it is shown; of the accuracy larger is better, of the others smaller.
 ERROR = "expected_calibration_error"
 MEASURES = {
@@ -158,7 +156,7 @@ def _signs(found: dict[str, Any]) -> dict[str, int]:
     error differs in the same direction as what recalibration would gain.
     """
     n_others = max(len(found["differences"]), 1)
-    needed = (ALPHA - (1 - LEVEL)) / n_others
+    needed = (OF_PAIRS - (1 - LEVEL)) / n_others
     signs = {}
     for name, change in found["differences"].items():
         error = change[ERROR]

@@ -22,17 +22,7 @@ from ..utils.checking._validation import check_predictions
 from ..utils.computing._binning import uniform_edges
 from ..utils.meta._warnings import warn
 from ._document import label
-
-# One level for the whole page: of every interval, and 1 minus that of every accusation. Of 100
-# calibrated models about one is accused; at .95 it would be five.
-LEVEL = 0.99
-N_BINS = 15
-# An error that does not matter, as most users see it: 5 points; a parameter of every report.
-TOLERANCE = 0.05
-# Standard errors from which on the samples of a page cannot be a random part of all.
-_FAR = 5.0
-# Of more than so many samples, what takes several passes is judged on a stratified part of them.
-MANY_SAMPLES, N_SAMPLED = 100_000, 50_000
+from ._limits import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
 
 
 class Groups(NamedTuple):
@@ -290,7 +280,7 @@ def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayL
     for what, said, observed in zip(("mean confidence", "accuracy"), of_part, of_all):
         # No number in [0, 1] varies more than an outcome of the same mean.
         found, expected = said / size, observed / n
-        if abs(found - expected) > _FAR * np.sqrt(max(expected * (1 - expected), 1 / size) / size):
+        if abs(found - expected) > FAR * np.sqrt(max(expected * (1 - expected), 1 / size) / size):
             warn(
                 f"y_true and y_proba must be a random part of what was accumulated: their {what} "
                 f"is {found:.4f}, that of all samples {expected:.4f}. Draw them from all parts."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from . import _method, _parts, _repair, _samples, _silence, _trust, _wrong_labels
-from ._data import LEVEL
 from ._document import (
     Document,
     Section,
@@ -16,6 +15,7 @@ from ._document import (
     points,
     threshold,
 )
+from ._limits import LEVEL
 from ._verdict import few, matters, names_of, of_models, parts_called, phrase
 
 # The color of a kind of verdict; all other kinds are bad.

@@ -12,14 +12,10 @@ import scipy
 import sklearn
 
 from .. import __version__
-from ._data import LEVEL, MANY_SAMPLES, N_BINS, ReportData
+from ._data import ReportData
 from ._document import Section, Table, Text, count, label, percent
-from ._repair import N_FOLDS
+from ._limits import FEW_OF_A_CLASS, LEVEL, MANY_SAMPLES, MANY_SATURATED, N_BINS, N_FOLDS
 from ._trust import n_resamples
-
-FEW_OF_A_CLASS = 30
-# Fraction of the samples.
-MANY_SATURATED = 0.05
 
 
 def notes(data: ReportData) -> list[str]:

@@ -12,16 +12,12 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
 from ..utils.meta._estimators import Folds, class_columns, fit_clone
-from ._data import N_BINS, ReportData, mean, mean_interval
+from ._data import ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, number, percent, with_interval
+from ._limits import FEWEST_TO_REPAIR, MANY_NUMBERS, N_BINS, N_FOLDS
 
-N_FOLDS = 5
-# Samples; with fewer, a fold has not ten.
-FEWEST = 50
 # In nats. A map that leaves the probabilities as they are changes them by less.
 ROUNDING = 1e-9
-# Numbers of samples times classes, above which one calibrator alone is tried.
-MANY_NUMBERS = 1_000_000
 
 
 def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
@@ -30,8 +26,8 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
     And, where a calibrator is recommended, the same samples with their calibrated probabilities,
     each by a calibrator that it was not fitted to: what is advised next is judged on them.
     """
-    if len(data.codes) < FEWEST or len(np.unique(data.codes)) < 2:
-        reason = f"that takes {FEWEST} samples and two classes among them"
+    if len(data.codes) < FEWEST_TO_REPAIR or len(np.unique(data.codes)) < 2:
+        reason = f"that takes {FEWEST_TO_REPAIR} samples and two classes among them"
         return {"table": None, "reason": reason, "best": None, "code": ""}, None
     before = data.log_loss(data.proba)
     table = [_scores(data, "as it is", data.proba, before)]

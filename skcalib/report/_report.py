@@ -32,8 +32,9 @@ from . import (
     _verdict,
     _wrong_labels,
 )
-from ._data import TOLERANCE, ReportData, check_sums, plain, read_data
+from ._data import ReportData, check_sums, plain, read_data
 from ._document import Document
+from ._limits import TOLERANCE
 from ._read import read_predictions
 from ._render import as_html, as_markdown
 

@@ -19,12 +19,9 @@ from ..utils.meta._tables import row_index
 from ..utils.meta._warnings import collecting
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, label, number, percent, probability
+from ._limits import FEWEST_OF_A_CLASS, MANY_FEATURES
 
 N_SHOWN = 12
-# With fewer samples of a class, it is unknown what is odd in it.
-FEWEST_OF_A_CLASS = 10
-# Covariances of more features take minutes, and more samples than most evaluations have.
-MANY_FEATURES = 1000
 # Longest edge of a picture in pixels; smaller images stay as they are, and the browser enlarges
 # them. PNG is sharp, and larger than JPEG for photographs: above so many bytes it is JPEG.
 EDGE = 96

@@ -9,14 +9,9 @@ import numpy as np
 from ..metrics import risk_coverage_curve
 from ..plots import RiskCoverageDisplay
 from ..utils.computing._risk_control import risk_control
-from ._data import LEVEL, ReportData, thinned
+from ._data import ReportData, thinned
 from ._document import NONE, Picture, Section, Table, Text, percent, threshold
-
-# Error rates to allow; those below the error rate of all samples are tried.
-RISKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-N_RISKS = 4
-# Standard deviations that a calibrator fitted to other samples may say more of a sample.
-_SPREADS = 2.0
+from ._limits import LEVEL, N_RISKS, RISKS, SPREADS
 
 
 def results(data: ReportData) -> dict[str, Any]:
@@ -44,7 +39,7 @@ def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
     # A calibrator that is fitted to other samples may say more of a sample, and answer it as well.
     most = data.confidence
     if data.spread is not None:
-        most = most + _SPREADS * data.spread
+        most = most + SPREADS * data.spread
     for risk in risks:
         kept = risk_control(most, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups)
         answered = data.confidence > kept.threshold

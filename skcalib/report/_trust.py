@@ -15,8 +15,9 @@ from ..metrics import (
 )
 from ..plots import ReliabilityDisplay
 from ..utils.checking._shares import two_sided
-from ._data import LEVEL, MANY_SAMPLES, N_BINS, ReportData, fraction, mean, thinned
+from ._data import ReportData, fraction, mean, thinned
 from ._document import Picture, Section, Table, Text, interval, label, number
+from ._limits import LEVEL, MANY_SAMPLES, N_BINS
 
 
 def overview(data: ReportData) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ..metrics import calibration_test
 from ..utils.checking._groups import holm
 from ..utils.computing._binning import bin_index, quantile_edges, uniform_edges
 from ..utils.computing._chance import mean_range, mean_test
-from ._data import LEVEL, N_BINS, ReportData, mean
+from ._data import ReportData, mean
 from ._document import (
     NONE,
     PER_CENT,
@@ -25,18 +25,19 @@ from ._document import (
     probability,
     said_and_observed,
 )
+from ._limits import (
+    FEWEST_FOR_SHAPE,
+    FOUND,
+    LEVEL,
+    MOST_DRAWS,
+    N_BINS,
+    N_RESAMPLES,
+    OF_RARE,
+    SOUGHT,
+)
 
 # The family-wise error rate of the whole page.
 ALPHA = 1 - LEVEL
-# Where positives are rare, the tolerance is a fraction of what is said of them: a risk of 4 % may
-# be off by 1 point, not by 5.
-OF_RARE = 0.25
-# A group of fewer samples is tested on average alone, not at every probability.
-FEWEST_FOR_SHAPE = 30
-N_RESAMPLES, MOST_DRAWS = 999, 200_000_000
-# An undecided page says with which probability an error of 3 points would have been found, or of
-# the tolerance where this is less, and how many samples find it in nine of ten cases.
-SOUGHT, FOUND = 0.03, 0.9
 
 
 def results(

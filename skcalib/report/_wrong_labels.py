@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from ..metrics import calibration_error_interval, expected_calibration_error
 from ..utils.checking._labels import class_positions
 from ..utils.checking._validation import check_has
-from ._data import LEVEL, N_BINS, ReportData, mean
+from ._data import ReportData, mean
 from ._document import Section, Table, Text, percent, percent_interval
-
-_N_RESAMPLES = 200
+from ._limits import LEVEL, N_BINS, N_RESAMPLES_OF_LABELS
 
 
 def check_finder(finder: Any, n_samples: int) -> None:
@@ -66,7 +65,7 @@ def _judged(
     given = {**data.judged, "y_true": truth}
     low, high = calibration_error_interval(
         **given, groups=data.groups, n_bins=N_BINS, confidence_level=LEVEL,
-        n_resamples=_N_RESAMPLES, random_state=data.seed,
+        n_resamples=N_RESAMPLES_OF_LABELS, random_state=data.seed,
     )  # fmt: skip
     rows = np.arange(len(data.codes))
     right = truth[rows, data.predicted] if truth.ndim == 2 else data.correct

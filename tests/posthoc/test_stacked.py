@@ -326,7 +326,7 @@ def test_what_takes_too_long_is_left_out(monkeypatch):
         (600 * 20**2 - 1, {"structured_matrix"}),
         (600 * 20 - 1, {"structured_vector", "structured_matrix", "isotonic"}),
     ):
-        monkeypatch.setattr("skcalib.posthoc._stacked._MOST_NUMBERS", most)
+        monkeypatch.setattr("skcalib.posthoc._stacked.MOST_NUMBERS", most)
         stack = StackedCalibration().fit(logits, y)
         assert {"temperature", "structured_vector", "structured_matrix", "isotonic"} - set(
             stack.log_losses_

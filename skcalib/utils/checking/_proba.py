@@ -23,6 +23,8 @@ ROW_SUM_TOLERANCE = 1e-3
 # A probability of 0 from counted votes or rounding has an unknown logit, not an infinite one, by
 # which a single sample would decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
+# Probabilities that differ by less may be the same one, but for the rounding of float32.
+FLOAT32_ROUNDING = 1e-6
 # A label of probability 0 has the loss of this one, as in `sklearn.metrics.log_loss`.
 LOSS_FLOOR = float(np.finfo(np.float64).eps)
 
