@@ -28,7 +28,8 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
     """
     if len(data.codes) < FEWEST_TO_REPAIR or len(np.unique(data.codes)) < 2:
         reason = f"that takes {FEWEST_TO_REPAIR} samples and two classes among them"
-        return {"table": None, "reason": reason, "best": None, "code": ""}, None
+        untried = {"table": None, "reason": reason, "best": None, "ignorant": False, "code": ""}
+        return untried, None
     before = data.log_loss(data.proba)
     table = [_scores(data, "as it is", data.proba, before)]
     classes = np.arange(len(data.classes))
@@ -40,19 +41,33 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
         calibrated.append(_calibrated(calibrator, data, folds))
         table.append(_scores(data, kind.__name__, calibrated[-1][0], before))
     auto = table[1]
-    # One rule, that of "auto": it is recommended where it gains more than chance.
-    helps = auto["log_loss_difference"]["high"] < -ROUNDING
+    # One rule, that of "auto": it is recommended where it gains more than chance, of a model that
+    # knows something.
+    gains = auto["log_loss_difference"]["high"] < -ROUNDING
+    helps = gains and _knows_labels(data)
     found = {
         "table": table,
         "reason": None,
         "auto": auto["name"],
         "best": auto["name"] if helps else None,
+        "ignorant": gains and not helps,
         "code": _code(auto["name"], data.model is not None) if helps else "",
     }
     if not helps:
         return found, None
     proba, spread = calibrated[0]
     return found, replace(data, proba=proba, spread=spread)
+
+
+def _knows_labels(data: ReportData) -> bool:
+    """Tell, by a test at 5 %, whether labels are more probable than those of other samples.
+
+    They are not where rows are in another order than the labels.
+    """
+    of_class = np.column_stack([data.of_class(k) for k in range(len(data.classes))])
+    frequency = data.mass @ of_class / data.mass.sum()
+    gain = data.per_sample(data.proba) - data.proba @ frequency
+    return mean_interval(gain, data.mass / data.effect(gain), level=0.9)["low"] > 0
 
 
 def _calibrated(
@@ -136,6 +151,12 @@ def advice(results: dict[str, Any]) -> tuple[str, str]:
         )
     )
     tried = "on samples that it was not fitted on"
+    if found["ignorant"]:
+        return (
+            "Check that the rows are in the order of the labels",
+            ": labels are no more probable than those of other samples. If the order is right, the "
+            "model knows too little to be worth calibrating.",
+        )
     if found["best"]:
         return (
             "Calibrate it",

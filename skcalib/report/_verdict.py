@@ -46,7 +46,8 @@ def results(
     """Return the verdict and everything that was tested for it.
 
     A model whose log-loss a calibrator of `repair` lowers by more than chance gets no all-clear,
-    and where it lowers it by more than half, that comes first.
+    and where it lowers it by more than half, that comes first. That it shows no knowledge of
+    the labels comes before everything else.
     """
     tested = judge(data)
     for entry in tested:
@@ -55,7 +56,7 @@ def results(
         entry["clear"] = not entry["off"] and entry["hidden"] <= entry["tolerance"]
         entry["small"] = entry["off"] and _is_small(entry)
     gain = _gain(repair)
-    kind = _kind(tested, gain)
+    kind = "ignorant" if repair is not None and repair["ignorant"] else _kind(tested, gain)
     power = _power(tested)
     # As text for a terminal; on the page no line breaks before a sign of per cent.
     words = {
@@ -402,7 +403,9 @@ def _words(
     unclear = [part for part in parts if not part["clear"] and not part["off"]]
     hidden = points(everybody["hidden"])
     where = "" if len(data.classes) == 2 else " of the predicted class"
-    if kind == "costly":
+    if kind == "ignorant":
+        headline = "It shows no knowledge of these labels: those of other samples are as probable."
+    elif kind == "costly":
         headline = "Its probabilities hide most of what it knows: " + _lowered(gain)
     elif matters(everybody):
         headline = _accusation(kind, _worst_view(everybody), positive)

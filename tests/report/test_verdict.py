@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
@@ -264,11 +264,38 @@ def test_the_largest_story_leads():
     assert headline.startswith("Its probabilities hide most of what it knows: calibrating brings")
 
 
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_rows_in_another_order_are_no_case_for_a_calibrator(n_classes):
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(n_classes, size=600)
+    proba = softmax(4 * np.eye(n_classes)[y] + rng.normal(size=(600, n_classes)), axis=1)
+    in_order, shuffled = (
+        CalibrationReport.from_predictions(y, rows) for rows in (proba, rng.permutation(proba))
+    )
+    assert in_order.results_["verdict"]["kind"] != "ignorant"
+    assert shuffled.results_["verdict"]["kind"] == "ignorant"
+    found = shuffled.results_["calibrators"]
+    assert (found["best"], found["code"]) == (None, "")
+    text = shuffled.to_markdown()
+    assert "Check that the rows are in the order of the labels" in text
+    assert "Calibrate it" not in text
+
+
+def test_a_weak_model_that_is_too_sure_is_still_a_case_for_a_calibrator():
+    rng = np.random.default_rng(0)
+    true = rng.beta(4, 4, size=1500)
+    y = (rng.random(1500) < true).astype(int)
+    found = CalibrationReport.from_predictions(y, expit(4 * logit(true))).results_
+    assert found["verdict"]["kind"] != "ignorant"
+    assert found["calibrators"]["best"] == "StackedCalibration"
+
+
 def test_a_page_that_advises_to_calibrate_gives_no_all_clear():
     # Right wherever the page looks by itself is made up here: only the calibrator gains.
     y, proba, _ = make_predictions(8000, random_state=1)
     data = read_data(y, proba, labels=None)
-    repair = {"best": "StackedCalibration", "table": [{"log_loss": 0.62}, {"log_loss": 0.61}]}
+    table = [{"log_loss": 0.62}, {"log_loss": 0.61}]
+    repair = {"best": "StackedCalibration", "table": table, "ignorant": False}
     view = {"errors": {"expected_calibration_error": {"high": 0.03}}}
     found = results(data, {"views": {"top_label": view}}, repair)
     assert found["kind"] == "gain"
