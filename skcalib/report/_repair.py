@@ -154,8 +154,8 @@ def advice(results: dict[str, Any]) -> tuple[str, str]:
     if found["ignorant"]:
         return (
             "Check that the rows are in the order of the labels",
-            ": labels are no more probable than those of other samples. If the order is right, the "
-            "model knows too little to be worth calibrating.",
+            ": labels are no more probable than those of other samples. If the order is right, "
+            "the model knows too little to be worth calibrating.",
         )
     if found["best"]:
         return (
