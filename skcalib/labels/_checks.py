@@ -20,6 +20,18 @@ from ._limits import ALIKE, FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN
 FARTHEST = 80.0
 
 
+def log_odds_of(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return log-odds of the labels, exact also where a probability is rounded to 1."""
+    rows = np.arange(len(codes))
+    own = proba[rows, codes]
+    proba[rows, codes] = 0.0
+    others = proba.sum(axis=1, dtype=np.float64)
+    proba[rows, codes] = own
+    least = np.exp(-FARTHEST)
+    odds = np.log(np.maximum(own, least, dtype=np.float64)) - np.log(np.maximum(others, least))
+    return np.clip(odds, -FARTHEST, FARTHEST)
+
+
 class Draw(NamedTuple):
     """Samples that were drawn to be checked, and how likely each of them was drawn."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,13 +21,15 @@ from ..utils.checking._arrays import (
     check_weights,
     effective_weights,
     is_chunked,
+    refuse_unreadable,
     warn_if_normalized,
+    warn_of_total,
 )
 from ..utils.checking._copies import Together, n_copies, together, warn_of_copies
 from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import refuse_other_positions
 from ..utils.checking._labels import check_class_labels, check_several_classes, encode
-from ..utils.checking._proba import binomial_interval
+from ..utils.checking._proba import binomial_interval, check_proba_matrix
 from ..utils.checking._validation import check_mask, takes
 from ..utils.computing._chunked import aligned, map_chunks
 from ..utils.meta._estimators import (
@@ -52,7 +55,6 @@ from ..utils.meta._tables import as_table, row_index
 from ..utils.meta._warnings import warn
 from ._annotations import Read, read_votes
 from ._checks import (
-    FARTHEST,
     Draw,
     Line,
     Rate,
@@ -61,6 +63,7 @@ from ._checks import (
     draws_among,
     inclusion,
     informative_size,
+    log_odds_of,
     mostly_among,
     rank_z,
     rate_of,
@@ -78,7 +81,8 @@ from ._consensus import (
     rate_of_consensus,
 )
 from ._distinct import distinct_of, with_twins
-from ._judges import judges_of, precomputed_of_votes, remarks_on
+from ._in_chunks import Labels, LabelsInChunks, judge_of, refuse_in_chunks
+from ._judges import blocks_of, judges_of, precomputed_of_votes, remarks_on
 from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS, SURE
 from ._noise_model import rate_interval
 from ._rounds import Explanation, Given, Judged, judge, with_none_wrong
@@ -147,6 +151,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
           DataFrame that are named after the labels. Nothing is fitted; a memory map stays on disk.
           A dict of them, by names of the models, is several judges. Probabilities of samples that
           the model was trained on defend wrong labels, and nobody can tell from them alone.
+          A dask array stays in its chunks, see `fit`.
         - A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in
           one: leave-one-out distances in closed form.
         - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`. One in a
@@ -172,7 +177,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    issues_ : structured array of shape (n_samples,)
+    issues_ : structured array or dask array of shape (n_samples,)
         ``label``; ``suggested_label``, the most probable one; ``p_label_correct``; ``margin``,
         by how much farther the class of the label is than the nearest class; ``difficulty``, the
         log-loss of the label by the pooled judges; ``novelty``, the squared distance to the
@@ -180,7 +185,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         the classes, NaN without such a judge; ``is_issue``. Larger margin and difficulty =
         harder. With votes also ``n_votes``, and ``agreement``, the fraction of the votes on the
         sample for ``label``, NaN without any.
-    label_proba_ : ndarray of shape (n_samples, n_classes)
+    label_proba_ : ndarray or dask array of shape (n_samples, n_classes)
         Probability of every class to be the true one.
     noise_rate_ : float
         Estimated fraction of wrong labels. **A lower bound where labels are wrong on hard samples
@@ -323,10 +328,19 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     ) -> Self:
         """Judge the labels of the samples.
 
+        With "precomputed", X may be a dask array, and y, `sample_weight` and `verified` with it.
+        What is learned is then the same, up to rounding: rates, interval, flips and doubts now,
+        `issues_` and `label_proba_` as lazy dask arrays. One process holds a chunk and the part
+        of the samples that the search looks at. Methods that need every sample in memory
+        (`draw_samples_to_check`, `recalibrate`, `noise_rate_by`, `n_more_checks`) are errors then:
+        check labels of a sample in memory, whose finder judges all chunks by `judge_labels`. One
+        matrix of probabilities is judged, and no votes.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or whatever the estimator takes
-            Samples. None judges by the votes alone.
+            Samples; a dask array of class probabilities with "precomputed". None judges by the
+            votes alone.
         y : array-like of shape (n_samples,), default=None
             Their labels. None takes the most probable class by the votes for the label.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -359,6 +373,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If there is one class alone, or if `verified` holds other values than True and False;
             if votes and samples differ in number or in the index of a frame.
+        TypeError
+            If X is a dask array, and the judges take features or votes.
 
         Warns
         -----
@@ -367,6 +383,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             if columns differ in scale a thousandfold, and the estimator does not scale them; if
             weights sum to less than half of the number of samples.
         """
+        if is_chunked(X):
+            refuse_in_chunks(self.estimator, y, groups, votes)
+            return self._fit_chunks(LabelsInChunks(X, y, sample_weight, verified))
         if votes is not None:
             return self._fit_votes(X, y, votes, sample_weight, verified, groups)
         of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
@@ -382,6 +401,75 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         first: Any = next(iter(given.judges.values()))
         self._show_estimator(first.fitted)
         return self
+
+    def _fit_chunks(self, chunks: LabelsInChunks) -> Self:
+        """Judge labels by probabilities in chunks: the search is that of memory."""
+        step = telling(type(self).__name__, self.verbose)
+        with step("labels of all chunks"):
+            found = chunks.labels()
+        if not found.sums[0]:
+            raise ValueError("sample_weight must not be zero everywhere.")
+        check_several_classes(found.classes[found.size > 0])
+        warn_of_total(float(found.sums[0]), sum(found.n_counted))
+        self.classes_, self.n_copies_ = found.classes, 0
+        with step("samples that the search looks at"):
+            drawn, others = chunks.rows(found)
+        _, labels, weight, known = drawn
+        judges = {str(self.estimator): judge_of(drawn, others)}
+        scale = found.sums[0] / found.sums[1]  # as effective_weights
+        counted = encode(labels, found.classes), found.classes, scale * weight, known
+        of_all = {"refits": False, "step": step, "size": scale * found.size}
+        judged = judge(Given(*counted, judges, self.noise == "mixed", **of_all), 0)
+        with step("probabilities of the labels"):
+            self._show_chunks(judged, chunks, found)
+        self._show_estimator(None)
+        return self
+
+    def _show_chunks(self, judged: Judged, chunks: LabelsInChunks, found: Labels) -> None:
+        """Set what `fit` has learned of chunks: sums now, and rows when they are asked for."""
+        total, _, verified = found.sums
+        last, fit = judged.last, judged.fit
+        judges = {name: judge.without_samples() for name, judge in last.given.judges.items()}
+        self._explanation = Explanation(
+            judges, last.distances[-1], fit, judged.believed, last.given.hidden
+        )
+        flipped, n_issues, *wrong = chunks.sums(self._explanation, self.classes_, self.threshold)
+        self._set_rates(found.size, np.array(wrong))
+        self.noise_rate_, self._weight = float(np.sum(wrong) / total), None
+        self._forget_votes()
+        interval = self._interval_of(judged, float(flipped / total), 1.0 - float(verified / total))
+        self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
+        self._unchecked(None, interval, doubts_of(judged, int(n_issues)))
+        X, y, _, known = chunks.lazily
+        proba: Any = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
+        of_issues, of_proba = self._table_dtype(), np.dtype(proba)
+        sent = self._to_send()
+        self.issues_ = map_chunks(_fitted_chunk, (sent, of_issues), X, y, known, dtype=of_issues)
+        self.label_proba_ = map_chunks(
+            _fitted_chunk, (sent, of_proba), X, y, known,
+            dtype=of_proba, n_columns=len(self.classes_),
+        )  # fmt: skip
+
+    def _to_send(self) -> Self:
+        """Return a finder that judges labels, without what it knows of single samples."""
+        sent = copy(self)
+        for name in ("issues_", "label_proba_", "_weight", "_of_model", "_voted"):
+            sent.__dict__.pop(name, None)
+        return sent
+
+    def _table_dtype(self) -> np.dtype:
+        """Return the dtype of `issues_` in chunks: texts are as long as the longest class."""
+        n_classes = len(self.classes_)
+        return self._table(self.classes_, np.eye(n_classes), *np.zeros((4, n_classes))).dtype
+
+    def _check_in_memory(self, method: str) -> None:
+        check_is_fitted(self)
+        if self._weight is None:
+            raise TypeError(
+                f"{method} needs a finder that was fitted in memory, got one of a collection of "
+                "dask: fit another to a sample, X[::100].compute() and y[::100].compute(). After "
+                "its checks, judge_labels(X, y) of it judges all chunks."
+            )
 
     def _fit_labels_of_votes(
         self, X: Any, y: Any, read: Read, sample_weight: Any, verified: Any, groups: Any
@@ -571,7 +659,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         flipped = 1.0 - proba[np.arange(len(proba)), given.codes].astype(np.float64)
         if given.hidden:
             last.add_hidden(proba, fit)
-        columns = (*last.judged(fit), _log_odds(proba, given.codes))
+        columns = (*last.judged(fit), log_odds_of(proba, given.codes))
         if of_sample is not None:
             columns, proba = tuple(c[of_sample] for c in columns), proba[of_sample]
             flipped = flipped[of_sample]
@@ -579,20 +667,26 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._show_labels(labels, weight, proba, log_odds, shown)
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
-        ends = unverified * np.array(rate_interval(last.likelihood, fit))
-        # Moved to the mean of the probabilities before and after refits.
-        shift = float(np.average(flipped, weights=weight)) - unverified * fit.rate
-        low, high = np.clip(ends + shift, 0, 1)
-        if judged.believed <= SURE:  # "no flips" is about as likely as the flips found
-            low, high = 0.0, max(high, ends[1])
-        low = min(low, self.noise_rate_)
-        high = max(high, self.noise_rate_, unverified * last.surprising(fit))
+        ends = self._interval_of(judged, float(np.average(flipped, weights=weight)), unverified)
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self._explanation: Explanation | Consensus = Explanation(
             given.judges, last.distances[-1], fit, judged.believed, given.hidden
         )
         doubts = doubts_of(judged, int(self.issues_["is_issue"].sum()))
-        self._unchecked(log_odds, (float(low), float(high)), doubts)
+        self._unchecked(log_odds, ends, doubts)
+
+    def _interval_of(
+        self, judged: Judged, flipped: float, unverified: float
+    ) -> tuple[float, float]:
+        """Return the interval of the rate; `flipped` is the model's mean before hidden ones."""
+        last, fit = judged.last, judged.fit
+        ends = unverified * np.array(rate_interval(last.likelihood, fit))
+        # Moved to the mean of the probabilities before and after refits.
+        low, high = np.clip(ends + flipped - unverified * fit.rate, 0, 1)
+        if judged.believed <= SURE:  # "no flips" is about as likely as the flips found
+            low, high = 0.0, max(high, ends[1])
+        high = max(high, self.noise_rate_, unverified * last.surprising(fit))
+        return float(min(low, self.noise_rate_)), float(high)
 
     def _show_labels(
         self,
@@ -610,12 +704,16 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         wrong = 1.0 - p_correct
         self._set_class_rates(wrong)
         self.noise_rate_ = float(np.average(wrong, weights=weight))
-        for name in ("annotators_", "vote_p_correct_", "_voted"):  # of an earlier fit
+        self._forget_votes()
+
+    def _forget_votes(self) -> None:
+        """Remove what an earlier fit has learned of votes."""
+        for name in ("annotators_", "vote_p_correct_", "_voted"):
             self.__dict__.pop(name, None)
 
     def _unchecked(
         self,
-        log_odds: NDArray[np.float64],
+        log_odds: NDArray[np.float64] | None,
         interval: tuple[float, float],
         doubts: tuple[str, ...],
     ) -> None:
@@ -639,7 +737,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         """Set what votes have told; without given labels, the most probable ones are judged."""
         proba = found.model.posterior()
         codes = proba.argmax(axis=1) if codes is None else codes
-        log_odds, shown = _log_odds(proba, codes), (*margins(found.model, codes), found.novelty)
+        log_odds, shown = log_odds_of(proba, codes), (*margins(found.model, codes), found.novelty)
         self._show_labels(self.classes_[codes], weight, proba, log_odds, shown)
         self._show_voted(Voted(read, found.model))
         self.flip_matrix_ = flips_of(read.votes, proba, weight)
@@ -750,7 +848,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     def _set_class_rates(self, wrong: NDArray[np.float64]) -> None:
         codes = encode(self.issues_["label"], self.classes_)
         count = np.bincount(codes, self._weight, len(self.classes_))
-        total = np.bincount(codes, self._weight * wrong, len(self.classes_))
+        self._set_rates(count, np.bincount(codes, self._weight * wrong, len(self.classes_)))
+
+    def _set_rates(self, count: NDArray[np.float64], total: NDArray[np.float64]) -> None:
         rates = total / np.maximum(count, FEWEST_OF_A_CLASS)
         self.class_noise_rate_ = np.where(count >= FEWEST_OF_A_CLASS, rates, np.nan)
 
@@ -803,7 +903,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If there are fewer samples than this, or if there is no such design.
         """
-        check_is_fitted(self)
+        self._check_in_memory("draw_samples_to_check")
         if design not in ("random", "informative"):
             raise ValueError(f"design must be 'random' or 'informative', got {design!r}.")
         weight, excluded = self._weight.copy(), np.array([], dtype=np.intp)
@@ -878,7 +978,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             If the checks are no random draw; if samples that were drawn have no answer; if
             answers are missing values.
         """
-        check_is_fitted(self)
+        self._check_in_memory("recalibrate")
         rows = _positions(positions, len(self._weight), "positions", fewest=2)
         if (self._weight[rows] == 0).any():
             raise ValueError(
@@ -1020,9 +1120,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_chunked(X):
             X, y = aligned(X=X, y=y)
-            row = np.full((1, X.shape[1]), 1 / X.shape[1], dtype=X.dtype)
-            dtype = self.judge_labels(row, self.classes_[:1]).dtype
-            return map_chunks(_judged_chunk, (self, dtype), X, y, dtype=dtype)
+            dtype = self._table_dtype()
+            return map_chunks(_judged_chunk, (self._to_send(), dtype), X, y, dtype=dtype)
         if isinstance(X, dict) and not issparse(X):
             X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
             labels = samples_and_labels(next(iter(X.values())), y)[1]
@@ -1030,7 +1129,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             X, labels = samples_and_labels(X, y)
         codes = encode(labels, self.classes_)
         proba, *shown = self._explanation.judged(X, codes, self.classes_)
-        p_correct = expit(self._line(_log_odds(proba, codes)))
+        p_correct = expit(self._line(log_odds_of(proba, codes)))
         _give_label(proba, codes, p_correct)
         return self._table(labels, proba, p_correct, *shown)
 
@@ -1061,7 +1160,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If `by` does not have one entry for every sample.
         """
-        check_is_fitted(self)
+        self._check_in_memory("noise_rate_by")
         names, codes = group_codes(by, len(self.issues_), name="by")
         wrong = self._weight * (1.0 - self.issues_["p_label_correct"])
         weight = np.maximum(np.bincount(codes, self._weight, len(names)), np.finfo(float).tiny)
@@ -1126,7 +1225,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         >>> finder.recalibrate(rows, y[rows]).n_more_checks(width=0.1)
         0
         """
-        check_is_fitted(self)
+        self._check_in_memory("n_more_checks")
         if not 0 < width < 1:
             raise ValueError(f"width must be between 0 and 1, got {width!r}.")
         n_now, n_all = self.n_checks_, int(np.count_nonzero(self._weight))
@@ -1158,6 +1257,27 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 def _judged_chunk(state: tuple[LabelIssueFinder, Any], X: NDArray, y: NDArray) -> NDArray[Any]:
     finder, dtype = state
     return finder.judge_labels(X, y).astype(dtype)  # texts of one length in all chunks
+
+
+def _fitted_chunk(
+    state: tuple[LabelIssueFinder, np.dtype], X: Any, y: Any, verified: Any = None
+) -> NDArray[Any]:
+    """Return the rows of `issues_` of a chunk or, if the dtype has no names, of `label_proba_`."""
+    finder, dtype = state
+    proba, labels, classes = (
+        check_proba_matrix(X, name="X"),
+        check_class_labels(y),
+        finder.classes_,
+    )
+    codes, is_table = encode(labels, classes), dtype.names is not None
+    result = np.empty(codes.shape if is_table else (len(codes), len(classes)), dtype=dtype)
+    for rows in blocks_of(proba.shape):
+        known = None if verified is None else np.asarray(verified[rows])
+        found, *shown = finder._explanation.judged(proba[rows], codes[rows], classes, known)
+        p_correct = expit(log_odds_of(found, codes[rows]))
+        found[np.arange(len(found)), codes[rows]] = p_correct
+        result[rows] = finder._table(labels[rows], found, p_correct, *shown) if is_table else found
+    return result
 
 
 def _given(
@@ -1211,18 +1331,6 @@ def _inclusion(values: Any, n_checks: int) -> NDArray[np.float64]:
             else f"inclusion must have {n_checks} probabilities, got none."
         )
     return likely
-
-
-def _log_odds(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return log-odds of the labels, exact also where a probability is rounded to 1."""
-    rows = np.arange(len(codes))
-    own = proba[rows, codes]
-    proba[rows, codes] = 0.0
-    others = proba.sum(axis=1, dtype=np.float64)
-    proba[rows, codes] = own
-    least = np.exp(-FARTHEST)
-    odds = np.log(np.maximum(own, least, dtype=np.float64)) - np.log(np.maximum(others, least))
-    return np.clip(odds, -FARTHEST, FARTHEST)
 
 
 def _give_label(proba: NDArray, codes: NDArray[np.intp], p_correct: NDArray[np.float64]) -> None:
@@ -1309,6 +1417,7 @@ def find_label_issues(
     >>> int(issues["sample"][0]), int(issues["suggested_label"][0])
     (2, 1)
     """
+    refuse_unreadable(X, name="X")
     if checks is not None and len(checks) != 2:
         raise ValueError(
             "checks must be positions and true labels, a pair of the same length, got "

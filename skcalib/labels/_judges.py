@@ -407,6 +407,12 @@ class Precomputed:
         shape = len(labels), len(classes)
         return ByRows(lambda rows: _of_votes(self.proba[rows][:, columns], np.inf), shape)
 
+    def without_samples(self) -> Precomputed:
+        """Return a judge of new samples alone."""
+        judge = copy(self)
+        judge.proba = self.proba[:0]
+        return judge
+
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances by the probabilities of new samples."""
         proba = check_proba_matrix(X, name="X")

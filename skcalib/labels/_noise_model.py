@@ -437,16 +437,16 @@ def _scores(likelihood: LabelLikelihood, fit: NoiseFit) -> NDArray[np.float64]:
 def rows_to_fit(weight: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
     """Return the samples that the model is fitted to: of very many, a random part."""
     counted = np.flatnonzero(weight > 0)
-    return counted[_some_rows(len(counted), n_classes)]
+    return counted[positions_to_fit(len(counted), n_classes)]
 
 
-def _some_rows(n_samples: int, n_classes: int) -> NDArray[np.bool_]:
-    kept = np.ones(n_samples, dtype=bool)
+def positions_to_fit(n_counted: int, n_classes: int) -> NDArray[np.intp]:
+    """Return the positions of these samples among those of positive weight, in rising order."""
     fewest = 2 * FEWEST_OF_A_CLASS * min(n_classes, MOST_CLASSES_OF_A_MATRIX)
     n_kept = max(SOME_SAMPLES, fewest, BLOCK_ELEMENTS // n_classes)
-    if n_samples > n_kept:
-        kept[np.random.default_rng(0).permutation(n_samples)[n_kept:]] = False
-    return kept
+    if n_counted <= n_kept:
+        return np.arange(n_counted)
+    return np.sort(np.random.default_rng(0).choice(n_counted, n_kept, replace=False))
 
 
 def spread_of(distances: NDArray) -> float:

@@ -51,6 +51,7 @@ class Given(NamedTuple):
     mixed: bool  # whether some flips may be more frequent than others
     refits: bool = True  # whether judges can be fitted to other labels
     step: Telling = silent
+    size: NDArray[np.float64] | None = None  # weight of every class, where others are left out
 
     @property
     def hidden(self) -> float:
@@ -64,27 +65,53 @@ class Explanation(NamedTuple):
     judges: dict[str, Judge]
     frequency: NDArray  # distances by the frequencies of the classes, (1, n_classes)
     fit: NoiseFit
-    believed: float
+    believed: float  # probability that there are wrong labels at all
     hidden: float
 
     def judged(
-        self, X: Any, codes: NDArray[np.intp], classes: NDArray
+        self,
+        X: Any,
+        codes: NDArray[np.intp],
+        classes: NDArray,
+        verified: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Return probabilities of the classes, margins, log-losses and novelty, as for `fit`.
 
-        X is a dict where every judge looks at something else.
+        X is a dict where every judge looks at something else. None means that nobody has verified
+        a label.
+        """
+        belief, proba, pooled, novelty = self.beliefs(X, codes, classes, verified)
+        rows = np.arange(len(codes))
+        margin = pooled[rows, codes] - pooled.min(axis=1)
+        loss = -np.log(np.maximum(belief[rows, codes], np.finfo(belief.dtype).tiny))
+        self.add_hidden(proba, belief, verified)
+        return proba, margin, loss, novelty
+
+    def beliefs(
+        self,
+        X: Any,
+        codes: NDArray[np.intp],
+        classes: NDArray,
+        verified: NDArray[np.bool_] | None = None,
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Return beliefs without and with the labels, pooled distances, and novelty.
+
+        That is before labels that tell nothing.
         """
         found, novelty = distances_of_new(self.judges, X, len(codes), classes)
         distances = [_excess(raw, slice(None)) for raw in found]
         pooled = pool([*distances, self.frequency], self.fit.weights)
         belief = believe([*distances, self.frequency], self.fit.weights)
-        rows, nobody = np.arange(len(codes)), np.zeros(len(codes), dtype=bool)
-        proba = seen(belief, codes, nobody, self.fit.flips, self.fit.near).posterior
-        margin = pooled[rows, codes] - pooled.min(axis=1)
-        loss = -np.log(np.maximum(belief[rows, codes], np.finfo(belief.dtype).tiny))
-        proba = with_none_wrong(proba, codes, self.believed)
-        proba += self.hidden * (belief - proba)
-        return proba, margin, loss, novelty
+        known = np.zeros(len(codes), dtype=bool) if verified is None else verified
+        proba = seen(belief, codes, known, self.fit.flips, self.fit.near).posterior
+        return belief, with_none_wrong(proba, codes, self.believed), pooled, novelty
+
+    def add_hidden(
+        self, proba: NDArray, belief: NDArray, verified: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Mix probabilities with what the judges believe whatever the label, in place."""
+        part = self.hidden * (belief - proba)
+        proba += part if verified is None else part * ~verified[:, None]
 
 
 def with_none_wrong(proba: NDArray, codes: NDArray[np.intp], believed: float) -> NDArray:
@@ -120,7 +147,9 @@ class Round:
                 is_large = len(labels) * len(classes) > KEPT_ELEMENTS
                 self.distances.append(found if is_large else found.filled())
         # Distances take all classes for equally frequent; how far frequencies count is fitted.
-        size = np.bincount(given.codes, given.weight, len(classes))
+        size = given.size
+        if size is None:
+            size = np.bincount(given.codes, given.weight, len(classes))
         frequency = (size + 1.0) / (size.sum() + len(classes))
         self.distances.append(-2.0 * np.log(frequency)[None])
         rows = rows_to_fit(given.weight, len(classes))

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..labels import LabelIssueFinder
+from ..utils.checking._arrays import refuse_unreadable
 from ..utils.checking._labels import encode
 from ..utils.computing._files import write_atomically
 from ..utils.meta._optional import import_optional
@@ -146,6 +147,7 @@ class LabelReviewPage:
             finder, or if `X` holds the probabilities that the finder judges by.
         """
         check_is_fitted(finder)
+        refuse_unreadable(finder.issues_, name="finder.issues_")
         n_samples = len(finder.issues_)
         _check_containers({"X": X, "images": images, "texts": texts}, finder, n_samples)
         rows = _rows(finder, positions, n_samples)

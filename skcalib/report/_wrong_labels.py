@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import calibration_error_interval, expected_calibration_error
+from ..utils.checking._arrays import refuse_unreadable
 from ..utils.checking._labels import class_positions
 from ..utils.checking._validation import check_has
 from ._data import ReportData, mean
@@ -19,6 +20,7 @@ def check_finder(finder: Any, n_samples: int) -> None:
     """Raise unless a finder is fitted to the labels of as many samples."""
     attributes = "label_proba_", "classes_", "noise_rate_", "noise_rate_interval_"
     check_has(finder, *attributes, name="finder", what="a fitted LabelIssueFinder")
+    refuse_unreadable(finder.label_proba_, name="finder.label_proba_")
     if len(finder.label_proba_) != n_samples:
         raise ValueError(
             f"finder must be fitted to the labels of these {n_samples} samples, got one of "

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import DifficultyProfiler, LossScorer, PredictionDepthScorer, RMDScorer
+from skcalib.labels import LabelIssueFinder
 from skcalib.metrics import calibration_error_interval, expected_calibration_error, get_scorer
 from skcalib.posthoc import (
     IsotonicCalibration,
@@ -113,7 +114,12 @@ def _fits(seconds=0.0, labels=Y):
     ]
     frozen = FrozenEstimator(LogisticRegression().fit(X[:100], Y[:100]))
     selective = SelectiveClassifier(frozen, risk=0.4).fit(_lazy(X, seconds), labels)
-    return [*(found.predict_proba(STATED) for found in maps), selective.threshold_]
+    finder = LabelIssueFinder("precomputed").fit(proba, labels)
+    return [
+        *(found.predict_proba(STATED) for found in maps),
+        *(selective.threshold_, finder.noise_rate_, finder.flip_matrix_),
+        finder.issues_["p_label_correct"].compute(),
+    ]
 
 
 def test_fits_by_sums_over_two_processes(client):

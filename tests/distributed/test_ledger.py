@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skcalib import metrics, posthoc
 from skcalib.difficulty import NoveltyDetector, RMDScorer
-from skcalib.labels import LabelIssueFinder
+from skcalib.labels import LabelIssueFinder, find_label_issues
 from skcalib.metrics import CalibrationAccumulator
 from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.report import CalibrationReport
@@ -111,6 +111,12 @@ RUNS = {
     "judge_labels": (
         lambda y, p, z: FINDER.judge_labels(p, y)["p_label_correct"], EXACT,
     ),
+    "LabelIssueFinder": (
+        lambda y, p, z: LabelIssueFinder("precomputed").fit(p, y).flip_matrix_, EXACT,
+    ),
+    "LabelIssueFinder.label_proba_": (
+        lambda y, p, z: LabelIssueFinder("precomputed").fit(p, y).label_proba_, EXACT,
+    ),
     "RMDScorer": (lambda y, p, z: RMDScorer().fit(z, y).difficulty(z, y), EXACT),
     "NoveltyDetector": (
         served(NoveltyDetector(RMDScorer()).fit(LOGITS[:500], Y[:500]), "score_samples"), EXACT,
@@ -126,7 +132,8 @@ SAMPLED = {
     )},
     "PriorShift": lambda y, p, z: posthoc.PriorShift().fit(p),
     '"auto"': lambda y, p, z: PostHocCalibratedClassifier(FrozenEstimator(MODEL)).fit(z, y),
-    "LabelIssueFinder": lambda y, p, z: LabelIssueFinder("precomputed").fit(p, y),
+    "find_label_issues": lambda y, p, z: find_label_issues("precomputed", p, y),
+    "LabelIssueFinder": lambda y, p, z: LabelIssueFinder().fit(z, y),
     "CalibrationReport": lambda y, p, z: CalibrationReport.from_predictions(y, p),
     **{name: error(name) for name in (
         "calibration_error_interval", "calibration_test", "risk_coverage_curve",
@@ -181,6 +188,7 @@ PASSES = {
     **dict.fromkeys(ONE_PASS, (1, 1)),
     **dict.fromkeys(LAZY, (0, 0)),
     **dict.fromkeys(ONCE_AND_SERVED, (1, 1)),
+    **dict.fromkeys(("LabelIssueFinder", "LabelIssueFinder.label_proba_"), (2, 2)),
     **dict.fromkeys(("TemperatureScaling", "PostHocCalibratedClassifier"), (3, 4)),
     **{name: (5, 10) for name, (_, tolerance) in RUNS.items() if tolerance == SEARCHED
        and name not in ("TemperatureScaling", "PostHocCalibratedClassifier")},

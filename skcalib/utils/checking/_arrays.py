@@ -237,7 +237,11 @@ def effective_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def warn_if_normalized(weight: NDArray[np.float64]) -> None:
     """Warn where weights that count samples sum to less than half of the samples they weigh."""
-    n_samples, total = int(np.count_nonzero(weight)), float(weight.sum())
+    warn_of_total(float(weight.sum()), int(np.count_nonzero(weight)))
+
+
+def warn_of_total(total: float, n_samples: int) -> None:
+    """Warn where `total`, the sum of weights, is less than half of the samples they weigh."""
     if total < 0.5 * n_samples:
         warn(
             f"sample_weight sums to {total:.3g} for {n_samples} samples. A weight of k counts as "

@@ -65,6 +65,11 @@ class InMemory(NamedTuple):
     values: NDArray[Any]
     sizes: tuple[int, ...]
 
+    @property
+    def numblocks(self) -> tuple[int]:
+        """Number of chunks, as of a dask array."""
+        return (len(self.sizes),)
+
     def parts(self, client: Any) -> list[Any]:
         """Return the chunks; with a client, those that it has sent to the workers."""
         ends = np.cumsum(self.sizes)
@@ -101,6 +106,8 @@ def reduce_chunks(
 ) -> Any:
     """Return the results of ``of_chunk(X, *others)`` over :func:`aligned` arrays, combined.
 
+    A list holds what goes to every chunk.
+
     They are combined pair by pair in the graph: no process holds more than a few results, and the
     client holds one.
     """
@@ -120,6 +127,8 @@ def reduce_chunks(
 def _blocks(array: Any, n_blocks: int, client: Any) -> Any:
     if array is None:
         return [None] * n_blocks
+    if isinstance(array, list):
+        return array
     if isinstance(array, InMemory):
         return array.parts(client)
     return array.to_delayed().ravel()
