@@ -435,11 +435,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         )
         flipped, n_issues, *wrong = chunks.sums(self._explanation, self.classes_, self.threshold)
         self._set_rates(found.size, np.array(wrong))
-        self.noise_rate_, self._weight = float(np.sum(wrong) / total), None
-        self._forget_votes()
+        self.noise_rate_ = float(np.sum(wrong) / total)
+        self._forget_earlier("_weight")
         interval = self._interval_of(judged, float(flipped / total), 1.0 - float(verified / total))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
-        self._unchecked(None, interval, doubts_of(judged, int(n_issues)))
+        self._unchecked(np.empty(0), interval, doubts_of(judged, int(n_issues)))
         X, y, _, known = chunks.lazily
         proba: Any = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
         of_issues, of_proba = self._table_dtype(), np.dtype(proba)
@@ -464,7 +464,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     def _check_in_memory(self, method: str) -> None:
         check_is_fitted(self)
-        if self._weight is None:
+        if not hasattr(self, "_weight"):
             raise TypeError(
                 f"{method} needs a finder that was fitted in memory, got one of a collection of "
                 "dask: fit another to a sample, X[::100].compute() and y[::100].compute(). After "
@@ -704,16 +704,16 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         wrong = 1.0 - p_correct
         self._set_class_rates(wrong)
         self.noise_rate_ = float(np.average(wrong, weights=weight))
-        self._forget_votes()
+        self._forget_earlier()
 
-    def _forget_votes(self) -> None:
-        """Remove what an earlier fit has learned of votes."""
-        for name in ("annotators_", "vote_p_correct_", "_voted"):
+    def _forget_earlier(self, *names: str) -> None:
+        """Remove what an earlier fit has learned of votes, and these attributes."""
+        for name in ("annotators_", "vote_p_correct_", "_voted", *names):
             self.__dict__.pop(name, None)
 
     def _unchecked(
         self,
-        log_odds: NDArray[np.float64] | None,
+        log_odds: NDArray[np.float64],
         interval: tuple[float, float],
         doubts: tuple[str, ...],
     ) -> None:
