@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from ..utils.checking._arrays import as_array, form_of
-from ..utils.checking._groups import group_codes, is_missing
+from ..utils.checking._arrays import as_array, form_of, is_missing
+from ..utils.checking._groups import group_codes
 from ..utils.checking._labels import as_labels, class_positions, joined_classes
 from ..utils.meta._tables import row_index
 from ._votes import Votes

@@ -10,8 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata, t
 
-from ..utils.checking._arrays import as_array
-from ..utils.checking._groups import is_missing
+from ..utils.checking._arrays import as_array, is_missing
 from ..utils.checking._labels import as_labels, encode
 from ..utils.checking._proba import binomial_interval
 from ._limits import ALIKE, FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN

@@ -155,3 +155,10 @@ def test_a_column_of_a_file_names_the_groups(tmp_path):
     assert ends[0] == pytest.approx(ends[1])
     main(["report", str(tmp_path / "p.csv"), "-o", str(tmp_path / "r.md"), "--groups", "patient"])
     assert (tmp_path / "r.md").exists()
+
+
+def test_parts_that_are_one_group_each_cannot_be_told(predictions):
+    sites = np.arange(400) % 7
+    found = CalibrationReport.from_predictions(*predictions, by=sites, groups=sites).results_
+    parts = [entry for entry in found["verdict"]["tested"] if entry["kind"] == "group"]
+    assert not any(entry["off"] or entry["clear"] for entry in parts)

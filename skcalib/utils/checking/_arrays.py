@@ -124,6 +124,8 @@ def refuse_unreadable(values: Any, *, name: str) -> None:
             f"of all that is passed, such as {name}[::100].compute(). The user guide lists what "
             "works on all chunks: see Dask, Spark and ray."
         )
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(f"{name} must be in memory, got a LazyFrame: pass {name}.collect().")
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(
@@ -164,6 +166,14 @@ def refuse_nested(values: Any, *, name: str) -> None:
                 f"{name} must be an array of two dimensions, got an array of arrays: "
                 f"np.stack({name}) joins them."
             )
+
+
+def is_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which entries are None, NaN, NaT or NA."""
+    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
+    return np.array(
+        [x is None or type(x).__name__ == "NAType" or bool(x != x) for x in entries], dtype=bool
+    )
 
 
 def _dtypes(X: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array, form_of
+from ._arrays import as_array, form_of, is_missing
 from ._labels import column_names
 
 
@@ -70,14 +70,6 @@ def _categories(values: Any) -> Any:
     """Return what has `categories` and `codes`: a Categorical, or that of a Series; else None."""
     values = getattr(values, "cat", values)
     return values if hasattr(values, "categories") and hasattr(values, "codes") else None
-
-
-def is_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which entries are None, NaN, NaT or NA."""
-    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
-    return np.array(
-        [x is None or type(x).__name__ == "NAType" or bool(x != x) for x in entries], dtype=bool
-    )
 
 
 def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..computing._chunked import distinct
-from ._arrays import as_array, form_of, naming, refuse_unreadable, to_host
+from ._arrays import as_array, form_of, is_missing, naming, refuse_unreadable, to_host
 from ._guard import fits_better
 
 # Larger floats do not fit into int64.
@@ -73,6 +73,12 @@ def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
     if kinds == {str} or kinds <= {bool, int, float}:
         # From a list numpy finds the dtype of the objects.
         return np.array(array.tolist())
+    missing = np.flatnonzero(is_missing(array))
+    if len(missing):
+        raise TypeError(
+            f"{name} must have a label for every sample, got none for {len(missing)} of "
+            f"{array.size}, first in row {missing[0]}: drop these samples."
+        )
     raise TypeError(
         f"{name} must hold class labels of one type, integers or strings, "
         f"got {', '.join(sorted(kind.__name__ for kind in kinds))}."

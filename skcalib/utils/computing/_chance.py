@@ -65,7 +65,8 @@ def mean_range(
     ends = []
     # Few outcomes contradict a large shift, many a small one.
     for sign, extreme, at in ((1, 0.0, 0.0), (-1, total, 1.0)):
-        if s == extreme:
+        # Where samples belong together, a part of an outcome may contradict no shift at all.
+        if s == extreme or excess(-sign * FARTHEST, sign) > 0:
             ends.append(at)
             continue
         shift = brentq(excess, -FARTHEST, FARTHEST, args=(sign,), xtol=1e-4)

@@ -133,3 +133,11 @@ def test_errors_speak_of_the_argument_as_the_user_calls_it():
     with pytest.raises(ValueError, match="X must") as caught, calling("y_true", "y"):
         raise other
     assert caught.value is other
+
+
+def test_a_frame_that_is_not_read_yet_has_to_be_collected():
+    class LazyFrame:  # of polars
+        pass
+
+    with pytest.raises(TypeError, match=r"^y_proba must be in memory, got a LazyFrame: pass y_"):
+        as_array(LazyFrame(), name="y_proba")

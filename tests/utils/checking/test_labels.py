@@ -46,9 +46,9 @@ def test_labels_are_integers_or_text(values, kind, expected):
         ([2.0**63], r"range of 64-bit integers, got 9.22\d+e\+18 in row 0"),
         (np.ma.array([0, 1], mask=[0, 1]), "y must not be masked"),
         ([0, "a"], "one type, integers or strings, got int, str"),
-        (["a", np.nan], "one type, integers or strings, got float, str"),
-        (["a", None], "one type, integers or strings, got NoneType, str"),
-        ([None, None], "one type, integers or strings, got NoneType"),
+        (["a", np.nan], "a label for every sample, got none for 1 of 2, first in row 1"),
+        (["a", None], "a label for every sample, got none for 1 of 2, first in row 1"),
+        ([None, None], "a label for every sample, got none for 2 of 2, first in row 0"),
         ([b"a", b"b"], r"got dtype \|S1"),
         ([1j, 0], "got dtype complex128"),
         (np.array(["2026-01-01"], dtype="datetime64[D]"), r"got dtype datetime64\[D\]"),
@@ -65,9 +65,9 @@ def test_pandas_labels():
     for dtype in ("category", "string", object):
         assert as_labels(pd.Series(values, dtype=dtype), name="y").tolist() == values
     assert as_labels(pd.Series([2, 0], dtype="Int64"), name="y").tolist() == [2, 0]
-    with pytest.raises((TypeError, ValueError), match="y must hold class labels"):
+    with pytest.raises((TypeError, ValueError), match="y must have a label for every sample"):
         as_labels(pd.Series([2, None], dtype="Int64"), name="y")
-    with pytest.raises((TypeError, ValueError), match="y must hold class labels"):
+    with pytest.raises((TypeError, ValueError), match="y must have a label for every sample"):
         as_labels(pd.Series(["a", None]), name="y")
 
 

@@ -112,3 +112,12 @@ def test_holm_rejects_one_after_the_other():
                     break
                 left.remove(first)
             assert set(np.flatnonzero(corrected > level)) == left
+
+
+@pytest.mark.parametrize("right", [1, 12, 24, 25])
+def test_samples_of_one_group_tell_as_much_as_one(right):
+    # One sample, right or wrong, contradicts no frequency at a level of 99.9 %.
+    outcome, proba = np.arange(25) < right, np.full(25, 0.97)
+    low, high = mean_range(outcome, proba, None, 0.999, effect=25.0)
+    assert low <= 0.001
+    assert high >= 0.999
