@@ -5,7 +5,10 @@ import os
 import subprocess
 import sys
 
+import pytest
 import torch
+
+cuda = pytest.importorskip("benchmarks.cuda")
 
 
 def _run(*options):
@@ -41,6 +44,8 @@ def test_every_line_has_a_bound_and_agrees_with_the_host(tmp_path):
         assert figure["error_against_host"] is None or figure["error_against_host"] < 1e-3
 
 
-def test_says_that_there_is_no_gpu():
-    if not torch.cuda.is_available():
-        assert _run().startswith("There is no GPU")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_says_that_there_is_no_gpu(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["cuda"])
+    assert cuda.main() == 0
+    assert capsys.readouterr().out.startswith("There is no GPU")

@@ -136,7 +136,7 @@ def test_intervals_by_anything_hold_before_and_after_checks():
 
     assert held()[0].all()
     holds = []
-    for seed in range(30):
+    for seed in range(15):
         rows = finder.draw_samples_to_check(120, random_state=seed)
         finder.recalibrate(rows, true[rows])
         of_groups, rates = held()

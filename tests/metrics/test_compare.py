@@ -74,7 +74,7 @@ def test_interval_of_the_difference_of_means_is_that_of_a_paired_test():
         y,
         {name: np.stack([1 - p, p], axis=1) for name, p in probas.items()},
         metric=log_loss,
-        n_resamples=800,
+        n_resamples=300,
         random_state=0,
     )
     losses = [-np.log(np.where(y == 1, p, 1 - p)) for p in probas.values()]
@@ -174,7 +174,7 @@ def test_the_gain_is_that_of_a_logistic_regression():
 def test_models_that_are_as_far_off_are_rarely_told_apart(temperature):
     """Two noisy views of the same truth are as far from calibration, whatever the labels."""
     rng, found = np.random.default_rng(0), []
-    for _ in range(300):
+    for _ in range(150):
         truth = rng.normal(size=300)
         y = truth + rng.normal(size=300) > 0
         views = {}
@@ -183,7 +183,7 @@ def test_models_that_are_as_far_off_are_rarely_told_apart(temperature):
             calibrated = norm.cdf(seen / 2 / np.sqrt(1.5))
             views[name] = expit(temperature * logit(calibrated))
         found.append(compare_calibration(y, views, n_resamples=1)[1]["pvalue"] < 0.05)
-    assert binom.cdf(sum(found) - 1, 300, 0.05) < 0.999
+    assert binom.cdf(sum(found) - 1, 150, 0.05) < 0.999
 
 
 def test_groups_count_once_in_the_paired_test():
