@@ -30,6 +30,10 @@ _MOST_STEPS = 2**13
 _COUNTS_AT_ONCE = 2**21
 _GAPS_AT_ONCE = 2**20
 
+# From so many samples on, those of nearly equal confidence are drawn together. 200 resamples and
+# as many draws of labels: .8 s of 131 072 and 1.2 s of a million, one by one 1.2 s and 9.6 s.
+_MERGED = 2**17
+
 # With gaps (..., n_classes, n_cells), the mean of the norms over the classes.
 _NORMS: dict[str, Callable[[NDArray], NDArray]] = {
     "l1": lambda gaps: np.abs(gaps).sum(axis=-1).mean(axis=-1),
@@ -286,6 +290,62 @@ class GapError:
             excess = (np.ones(len(self.index)) @ self._gap) / self.weight.sum()
             return error_of_excess(scale * excess, None)
         return scale * float(_NORMS[self.norm](shape)[0])
+
+
+class MergedError(GapError):
+    """An error of so many samples that those of nearly equal confidence are drawn together.
+
+    The weights count samples that share a cell, a 8192nd of the confidences and their
+    correctness; the confidence is their mean, which leaves the error as it is. What resamples
+    lose is the variance within: 1e-9, beside that of correctness.
+    """
+
+    def bootstrap(self, seeds: NDArray[np.int64] | OneSeed) -> list[Draws]:
+        """Return the gaps of samples drawn with replacement: their numbers are multinomial."""
+        total = self.weight.sum()
+        drawn = [rng.multinomial(round(total), self.weight / total) for rng in _generators(seeds)]
+        return [self.draws(np.array(drawn) / self.weight)]
+
+    def by_chance(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
+        """Return the errors of labels drawn from the probabilities."""
+        cells, size = self.index[:, 0], self.n_cells
+        stated, mass = (
+            np.bincount(cells, values, size)[np.newaxis]
+            for values in (self.weight * self.proba, self.weight)
+        )
+        count = np.rint(self.weight).astype(np.int64)
+        drawn = [
+            np.bincount(cells, rng.binomial(count, self.proba), size) for rng in _generators(seeds)
+        ]
+        return self.errors_of_correct(stated, mass, np.array(drawn)[:, np.newaxis]).tolist()
+
+
+def _generators(seeds: NDArray[np.int64] | OneSeed) -> Iterator[np.random.Generator]:
+    several = seeds.several() if isinstance(seeds, OneSeed) else seeds
+    return map(np.random.default_rng, several)
+
+
+def merged(error: GapError) -> GapError:
+    """Return the error of very many samples as a :class:`MergedError`, others as they are."""
+    n_samples, n_columns = error.index.shape
+    plain = error.groups is None and n_columns == 1 and not np.ptp(error.weight)
+    if not plain or error.counts or n_samples < _MERGED or error.weight[0] != 1:
+        return error
+    step = np.minimum((error.proba.ravel() * _MOST_STEPS).astype(np.intp), _MOST_STEPS - 1)
+    key = 2 * (error.index[:, 0] * _MOST_STEPS + step) + (error.codes == 1)
+    _, first, place, count = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
+    proba = np.bincount(place, error.proba.ravel()) / count
+    samples = error.index[first], error.n_cells, error.codes[first], proba, count.astype(float)
+    return MergedError(
+        error.rule,
+        error.norm,
+        *samples,
+        bandwidth=error.bandwidth,
+        squared=error.squared,
+        counts=True,
+    )
 
 
 def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> GapError:

@@ -4,6 +4,7 @@ from functools import partial, wraps
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.stats import ks_2samp
 
 from skcalib.datasets import make_predictions
 from skcalib.metrics import (
@@ -16,7 +17,7 @@ from skcalib.metrics import (
     maximum_calibration_error,
     smooth_calibration_error,
 )
-from skcalib.metrics._gaps import gap_error
+from skcalib.metrics._gaps import MergedError, gap_error
 from skcalib.metrics._resampling import AnyError, Resampled, draw_seeds
 
 
@@ -364,3 +365,43 @@ def test_a_score_of_others_is_no_calibration_error():
 
 def brier_of(y_true, y_proba, sample_weight=None, labels=None):
     return float(np.average((y_proba - y_true) ** 2, weights=sample_weight))
+
+
+ONE_COLUMN = [case for case in METRICS if case[0] is not classwise_calibration_error]
+
+
+@pytest.mark.parametrize(("metric", "options"), ONE_COLUMN)
+def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
+    y, proba, _ = make_predictions(6000, temperature=1.3, random_state=0)
+    monkeypatch.setattr("skcalib.metrics._gaps._MERGED", 1000)
+    alone = Resampled.of(metric, options, y, proba)
+    together = alone.alone()
+    error, merged = alone.error, together.error
+    assert len(merged.index) < 0.8 * len(error.index)
+    assert merged.weight.sum() == 6000
+    assert merged.statistic == pytest.approx(error.statistic, abs=1e-12)
+    seeds = draw_seeds(0, 400)
+    one_by_one, drawn = (e.errors(e.bootstrap(seeds)[0]) for e in (error, merged))
+    assert ks_2samp(one_by_one, drawn).pvalue > 1e-3
+    one_by_one, drawn = (e.by_chance(seeds) for e in (error, merged))
+    assert ks_2samp(one_by_one, drawn).pvalue > 1e-3
+    ends = calibration_error_interval(
+        y, proba, metric=metric, n_resamples=400, random_state=0, **options
+    )
+    monkeypatch.setattr("skcalib.metrics._gaps._MERGED", 10**9)
+    assert not isinstance(Resampled.of(metric, options, y, proba).alone().error, MergedError)
+    expected = calibration_error_interval(
+        y, proba, metric=metric, n_resamples=400, random_state=0, **options
+    )
+    width = expected[1] - expected[0]
+    np.testing.assert_allclose(ends, expected, atol=0.3 * width)
+
+
+@pytest.mark.parametrize("given", ["weights", "groups", "classes", "few"])
+def test_other_samples_are_drawn_one_by_one(data, given, monkeypatch):
+    y, proba, weight = data
+    monkeypatch.setattr("skcalib.metrics._gaps._MERGED", 301 if given == "few" else 100)
+    metric = classwise_calibration_error if given == "classes" else expected_calibration_error
+    more = {"weights": {"sample_weight": weight}, "groups": {"groups": y}}.get(given, {})
+    resampled = Resampled.of(metric, {}, y, proba, **more)
+    assert resampled.alone().error is resampled.error
