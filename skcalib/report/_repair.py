@@ -26,8 +26,10 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
     And, where a calibrator is recommended, the same samples with their calibrated probabilities,
     each by a calibrator that it was not fitted to: what is advised next is judged on them.
     """
-    if len(data.codes) < FEWEST_TO_REPAIR or len(np.unique(data.codes)) < 2:
-        reason = f"that takes {FEWEST_TO_REPAIR} samples and two classes among them"
+    few_groups = data.groups is not None and len(np.unique(data.groups)) < N_FOLDS
+    if len(data.codes) < FEWEST_TO_REPAIR or len(np.unique(data.codes)) < 2 or few_groups:
+        of_groups = f", in {N_FOLDS} groups" if few_groups else ""
+        reason = f"that takes {FEWEST_TO_REPAIR} samples{of_groups} and two classes among them"
         untried = {"table": None, "reason": reason, "best": None, "ignorant": False, "code": ""}
         return untried, None
     before = data.log_loss(data.proba)

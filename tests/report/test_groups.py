@@ -162,3 +162,11 @@ def test_parts_that_are_one_group_each_cannot_be_told(predictions):
     found = CalibrationReport.from_predictions(*predictions, by=sites, groups=sites).results_
     parts = [entry for entry in found["verdict"]["tested"] if entry["kind"] == "group"]
     assert not any(entry["off"] or entry["clear"] for entry in parts)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 4])
+def test_few_groups_are_too_few_to_try_calibrators(predictions, n_groups):
+    report = CalibrationReport.from_predictions(*predictions, groups=np.arange(400) % n_groups)
+    found = report.results_["calibrators"]
+    assert (found["table"], found["best"]) == (None, None)
+    assert "that takes 50 samples, in 5 groups and two classes among them" in report.to_markdown()
