@@ -93,7 +93,7 @@ def test_bad_options_are_named(options):
 def test_a_simultaneous_band_holds_whole_curves():
     rng = np.random.default_rng(5)
     inside = []
-    for seed in range(150):
+    for seed in range(80):
         proba = rng.uniform(size=200)
         y = rng.uniform(size=200) < proba
         curve = smooth_reliability_curve(
@@ -103,4 +103,4 @@ def test_a_simultaneous_band_holds_whole_curves():
         some = ~np.isnan(curve.prob_true)
         value, lower, upper = (part[some] for part in (curve.prob_true, curve.lower, curve.upper))
         inside.append(((lower - 1e-9 <= value) & (value <= upper + 1e-9)).all())
-    assert abs(np.mean(inside) - 0.9) < 3 * np.sqrt(0.09 / 150)
+    assert abs(np.mean(inside) - 0.9) < 3 * np.sqrt(0.09 / 80)
