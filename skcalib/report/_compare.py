@@ -13,7 +13,17 @@ from ..utils.checking._proba import LOSS_FLOOR, with_unseen
 from ..utils.meta._progress import telling
 from . import _method, _trust, _verdict
 from ._data import ReportData, mean, mean_interval
-from ._document import Document, Section, Table, Text, count, number, percent, with_interval
+from ._document import (
+    Document,
+    Section,
+    Table,
+    Text,
+    count,
+    label,
+    number,
+    percent,
+    with_interval,
+)
 from ._first import TONES
 from ._limits import LEVEL, N_BINS, OF_PAIRS
 
@@ -122,9 +132,16 @@ def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, floa
     return {"value": value, "low": float(value - down), "high": float(value + up)}
 
 
+def _named(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the comparison with the names of the models as a page shows them."""
+    found = results["comparison"]
+    by_name = ("models", "differences")
+    return found | {key: {label(name): x for name, x in found[key].items()} for key in by_name}
+
+
 def headline(results: dict[str, Any]) -> str:
     """Return which model is better calibrated than the first, where that can be told."""
-    found = results["comparison"]
+    found = _named(results)
     first = next(iter(found["models"]))
     told = []
     signs = _signs(found)
@@ -169,8 +186,8 @@ def _signs(found: dict[str, Any]) -> dict[str, int]:
 
 def explanation(results: dict[str, Any]) -> str:
     """Return how clear it is, and what the log-losses say, which also count how much is known."""
-    sentences = []
-    for name, change in results["comparison"]["differences"].items():
+    sentences, found = [], _named(results)
+    for name, change in found["differences"].items():
         loss = change["log_loss"]
         if loss["low"] <= 0 <= loss["high"]:
             sentences.append(f"The log-loss of {name} differs by no more than chance.")
@@ -179,8 +196,8 @@ def explanation(results: dict[str, Any]) -> str:
         low, high = sorted(sign * loss[end] for end in ("low", "high"))
         by = f"{number(abs(loss['value']))} ({number(low)} to {number(high)})"
         sentences.append(f"The log-loss of {name} is {how} by {by}.")
-    first = next(iter(results["comparison"]["models"]))
-    for name, change in results["comparison"]["differences"].items():
+    first = next(iter(found["models"]))
+    for name, change in found["differences"].items():
         if "pvalue" in change[ERROR]:
             pairs = _of_pairs(change[ERROR]["pvalue"])
             sentences.append(
@@ -197,7 +214,7 @@ def _of_pairs(pvalue: float) -> str:
 
 def document(results: dict[str, Any]) -> Document:
     """Return the comparison: a tile for every model, a table of measures and differences."""
-    found, method = results["comparison"], results["method"]
+    found, method = _named(results), results["method"]
     models = found["models"]
     sizes = [entry["overview"]["n_samples"] for entry in models.values()]
     size = count(sizes[0]) if found["paired"] else " and ".join(map(count, sizes))

@@ -21,7 +21,7 @@ from ..utils.checking._proba import LOSS_FLOOR, binomial_interval, label_log_los
 from ..utils.checking._validation import check_predictions
 from ..utils.computing._binning import uniform_edges
 from ..utils.meta._warnings import warn
-from ._document import label
+from ._document import label, visible
 from ._limits import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
 
 
@@ -322,7 +322,7 @@ def _read_groups(by: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, G
             raise ValueError(f"by must have distinct names, got {str(name)!r} twice.")
         labels, codes = group_codes(values, n_samples, name="by")
         used, codes = np.unique(codes[kept], return_inverse=True)
-        read[str(name)] = Groups([_group_name(x) for x in labels[used].tolist()], codes)
+        read[str(name)] = Groups([label(_group_name(x)) for x in labels[used].tolist()], codes)
     return read or None
 
 
@@ -393,9 +393,9 @@ def thinned(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
 def plain(value: Any) -> Any:
     """Return numbers, arrays and dicts as what JSON knows, and text as any page shows it."""
     if isinstance(value, str):
-        return label(value)
+        return visible(value)
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {visible(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -71,18 +72,37 @@ def count(value: float) -> str:
     return f"{value:,.0f}".replace(",", "\u00a0")
 
 
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Characters without a sign of their own: controls and formats (those that turn the direction of
+# what follows among them), halves of a pair that UTF-8 cannot write, ends of lines and paragraphs.
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+# The joiners within an emoji or a word of Persian are at home between letters beyond ASCII.
+_BARE_JOINER = re.compile("(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])")
+_KEPT = "\t\n\r\u200c\u200d"
+
+
+def visible(text: str) -> str:
+    """Return text that any page can hold: what no screen shows becomes its code."""
+    text = _BARE_JOINER.sub(lambda found: _code(found[0]), text)
+    return "".join(
+        _code(c) if c not in _KEPT and unicodedata.category(c) in _UNSEEN else c for c in text
+    )
 
 
 def label(value: Any) -> str:
-    """Return a label as text that any page can hold: what no screen shows becomes its code."""
-    text = str(value)
-    # Control characters, halves of a pair that UTF-8 cannot write, and marks that turn the
-    # direction of what follows.
-    unseen = {c for c in text if unicodedata.category(c) in ("Cc", "Cs") or c in _TURNING}
-    for letter in unseen - set("\t\n\r"):
-        text = text.replace(letter, letter.encode("unicode_escape").decode())
-    return text
+    """Return a label or a name as one line that differs from that of every other name.
+
+    Spaces that a page would drop become their codes as well: at an end, after a space, of
+    another width (but for that of Chinese and Japanese), tabs and new lines.
+    """
+    text = re.sub(
+        r"^\s|\s$|(?<=\s)\s|[^\S \u3000]", lambda found: _code(found[0]), visible(str(value))
+    )
+    return text or "''"
+
+
+def _code(letter: str) -> str:
+    escaped = letter.encode("unicode_escape").decode()
+    return escaped if escaped != letter else f"\\x{ord(letter):02x}"
 
 
 def points(value: float) -> str:

@@ -92,7 +92,7 @@ def _placed(chart: Chart) -> dict[str, Any]:
 
 def escape(text: str) -> str:
     """Return text that is shown letter by letter, on one line."""
-    line = re.sub(r"\s+", " ", text)
+    line = re.sub(r"[^\S\u3000]+", " ", text)
     return "".join(f"&#{ord(letter)};" if letter in SPECIAL else letter for letter in line)
 
 

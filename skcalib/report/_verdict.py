@@ -136,7 +136,7 @@ def _gain(repair: dict[str, Any] | None) -> dict[str, float] | None:
 
 def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
     return [
-        {**_tested(data, "group", name, groups.codes == g, share), "column": column}
+        {**_tested(data, "group", name, groups.codes == g, share), "column": label(column)}
         for column, groups in (data.by or {}).items()
         for g, name in enumerate(groups.names)
     ]
