@@ -19,7 +19,6 @@ from ..utils.checking._copies import copy_codes, merged
 from ..utils.checking._groups import group_codes
 from ._limits import (
     FEW,
-    MORE_OFTEN,
     N_NEIGHBORS,
     SHARE_OF_RING,
     SOME_SAMPLES,
@@ -104,7 +103,7 @@ def _n_twins(X: NDArray, codes: NDArray[np.intp]) -> int:
         & (majority != codes[asked])
         & (same[:, -N_NEIGHBORS:].mean(axis=1) <= 1 / N_NEIGHBORS)
     )
-    found, largest = 0, MORE_OFTEN
+    found, largest = 0, 0.0
     for number in range(1, FEW + 1):
         # Where labels differ from place to place, they agree less and less, without such a step.
         more = same[surprising, number - 1].astype(float) - same[surprising, number]

@@ -68,9 +68,9 @@ CORRELATED = 0.06
 # Standard errors of what never happens by chance: mean ranks of checks (2 000 random draws were
 # off by 3.5 at most), correlations of neighbors, twins.
 STANDARD_ERRORS = 4.5
-# Labels of near twins agree more often than those of the next neighbor, by so much, where this
-# part of the neighbors beyond hold one other class.
-MORE_OFTEN, SHARE_OF_RING = 0.15, 0.6
+# Labels of near twins agree more often than those of the next neighbor, where this part of the
+# neighbors beyond hold one other class.
+SHARE_OF_RING = 0.6
 # Columns whose scales differ by more.
 LARGEST_RATIO = 1e3
 
