@@ -32,12 +32,13 @@ class Labels(NamedTuple):
     """What one pass over labels and weights tells."""
 
     classes: NDArray[Any]
-    size: NDArray[np.float64]  # weight of the samples of every class
+    size: NDArray[Any]  # weight of the samples of every class
     place: NDArray[np.intp]  # (n_classes, 2) the chunk and the row of a sample of every class
     n_counted: list[int]  # in every chunk, samples of positive weight
     sums: NDArray[np.float64]  # of weights, of their squares, and of those of verified labels
 
-    def __add__(self, other: Labels) -> Labels:
+    def joined(self, other: Labels) -> Labels:
+        """Return what these chunks tell, and the next ones."""
         if not len(self.classes) or not len(other.classes):
             classes = other.classes if len(other.classes) else self.classes
         else:
@@ -65,7 +66,7 @@ class LabelsInChunks:
     def labels(self) -> Labels:
         """Return what the labels tell."""
         _, y, weight, verified = self.once
-        return reduce_chunks(_labels_of, Labels.__add__, y, weight, verified)
+        return reduce_chunks(_labels_of, Labels.joined, y, weight, verified)
 
     def rows(self, labels: Labels) -> tuple[Rows, Rows]:
         """Return the samples that the search looks at, and one of every class."""

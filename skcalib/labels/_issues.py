@@ -415,10 +415,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         with step("samples that the search looks at"):
             drawn, others = chunks.rows(found)
         _, labels, weight, known = drawn
-        judges = {str(self.estimator): judge_of(drawn, others)}
         scale = found.sums[0] / found.sums[1]  # as effective_weights
         counted = encode(labels, found.classes), found.classes, scale * weight, known
-        of_all = {"refits": False, "step": step, "size": scale * found.size}
+        judges: dict[str, Any] = {str(self.estimator): judge_of(drawn, others)}
+        of_all: Any = {"refits": False, "step": step, "size": scale * found.size}
         judged = judge(Given(*counted, judges, self.noise == "mixed", **of_all), 0)
         with step("probabilities of the labels"):
             self._show_chunks(judged, chunks, found)
@@ -429,11 +429,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         """Set what `fit` has learned of chunks: sums now, and rows when they are asked for."""
         total, _, verified = found.sums
         last, fit = judged.last, judged.fit
-        judges = {name: judge.without_samples() for name, judge in last.given.judges.items()}
-        self._explanation = Explanation(
+        given: dict[str, Any] = last.given.judges
+        judges = {name: judge.without_samples() for name, judge in given.items()}
+        self._explanation: Explanation | Consensus = Explanation(
             judges, last.distances[-1], fit, judged.believed, last.given.hidden
         )
-        flipped, n_issues, *wrong = chunks.sums(self._explanation, self.classes_, self.threshold)
+        explained: Any = self._explanation
+        flipped, n_issues, *wrong = chunks.sums(explained, self.classes_, self.threshold)
         self._set_rates(found.size, np.array(wrong))
         self.noise_rate_ = float(np.sum(wrong) / total)
         self._forget_earlier("_weight")
@@ -669,7 +671,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = self._interval_of(judged, float(np.average(flipped, weights=weight)), unverified)
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
-        self._explanation: Explanation | Consensus = Explanation(
+        self._explanation = Explanation(
             given.judges, last.distances[-1], fit, judged.believed, given.hidden
         )
         doubts = doubts_of(judged, int(self.issues_["is_issue"].sum()))
@@ -850,7 +852,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         count = np.bincount(codes, self._weight, len(self.classes_))
         self._set_rates(count, np.bincount(codes, self._weight * wrong, len(self.classes_)))
 
-    def _set_rates(self, count: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+    def _set_rates(self, count: NDArray[Any], total: NDArray[Any]) -> None:
         rates = total / np.maximum(count, FEWEST_OF_A_CLASS)
         self.class_noise_rate_ = np.where(count >= FEWEST_OF_A_CLASS, rates, np.nan)
 
@@ -1270,10 +1272,11 @@ def _fitted_chunk(
         finder.classes_,
     )
     codes, is_table = encode(labels, classes), dtype.names is not None
+    explanation: Any = finder._explanation
     result = np.empty(codes.shape if is_table else (len(codes), len(classes)), dtype=dtype)
     for rows in blocks_of(proba.shape):
         known = None if verified is None else np.asarray(verified[rows])
-        found, *shown = finder._explanation.judged(proba[rows], codes[rows], classes, known)
+        found, *shown = explanation.judged(proba[rows], codes[rows], classes, known)
         p_correct = expit(log_odds_of(found, codes[rows]))
         found[np.arange(len(found)), codes[rows]] = p_correct
         result[rows] = finder._table(labels[rows], found, p_correct, *shown) if is_table else found

@@ -147,7 +147,7 @@ class Round:
                 is_large = len(labels) * len(classes) > KEPT_ELEMENTS
                 self.distances.append(found if is_large else found.filled())
         # Distances take all classes for equally frequent; how far frequencies count is fitted.
-        size = given.size
+        size: NDArray[Any] | None = given.size
         if size is None:
             size = np.bincount(given.codes, given.weight, len(classes))
         frequency = (size + 1.0) / (size.sum() + len(classes))
