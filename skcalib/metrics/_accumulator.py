@@ -608,9 +608,7 @@ def _plain(value: Any) -> Any:
     """Return arrays, labels and sums as JSON can hold them."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
-    if value is None or isinstance(value, str):
-        return value
-    return np.asarray(value).tolist()
+    return np.asarray(value).tolist()  # None and text as they are
 
 
 def _common(some: Any, other: Any, what: str) -> Any:

@@ -205,3 +205,13 @@ def test_text_that_is_no_accumulator_is_refused(text):
         text = json.dumps(state | {"metric_sums_": {"evidence": [float("nan")]}})
     with pytest.raises(ValueError, match=r"^text must be what to_json of an accumulator returned"):
         CalibrationAccumulator.from_json(text)
+
+
+def test_a_slope_alone_is_told_without_a_shift_of_any_class():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(2000, 3))
+    y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    total = stream().update(y, softmax(logits, axis=1))
+    sentence = total.explain_evidence()
+    assert sentence.startswith("The model is too sure: all log-odds times about 0.")
+    assert "the odds of" not in sentence

@@ -244,3 +244,14 @@ def test_bad_input(change, message):
     given = {"y_cheap": cheap, "y_proba": proba, "checked": [1, 2], "y_checked": y[[1, 2]]}
     with pytest.raises(ValueError, match=message):
         prediction_powered_interval(**(given | change))
+
+
+def test_the_interval_of_the_brier_score_ends_at_2():
+    # Sure of the first of two classes, and wrong wherever somebody looked, but once.
+    y_proba = np.tile([1.0, 0.0], (400, 1))
+    checked = np.arange(0, 400, 8)
+    y_checked = np.where(checked == 0, 0, 1)
+    low, high = prediction_powered_interval(
+        np.ones(400, int), y_proba, checked, y_checked, metric="brier", labels=[0, 1]
+    )
+    assert 1.8 < low < high == 2

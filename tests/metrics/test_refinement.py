@@ -65,3 +65,21 @@ def test_probabilities_of_zero_are_not_the_end():
 def test_narrow_floats_of_zero(dtype):
     found = refined_log_loss([0, 0], np.array([0.0, 1.0], dtype=dtype))
     assert found == pytest.approx(np.log(2), rel=1e-3)
+
+
+def test_half_precision_counts_as_single_and_double_stays_double(data):
+    y, logits, _ = data
+    proba = softmax(logits, axis=1)
+    half = proba.astype(np.float16)
+    half[:20] = np.eye(half.shape[1])[y[:20]]  # probabilities of 0, of which float16 has no floor
+    assert refined_log_loss(y, half) == refined_log_loss(y, half.astype(np.float32))
+    tiny = np.where(np.arange(len(y))[:, None] < 20, 1e-11, proba)
+    tiny[:20, 0] = 1 - tiny[:20, 1:].sum(axis=1)
+    scaled = np.log(tiny)
+    best = minimize_scalar(
+        lambda b: -np.mean(np.log(softmax(np.exp(b) * scaled, axis=1)[np.arange(len(y)), y])),
+        bounds=(-5, 5),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    assert refined_log_loss(y, tiny) == pytest.approx(best.fun, rel=1e-12)

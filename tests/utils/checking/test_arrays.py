@@ -8,6 +8,7 @@ from skcalib.utils.checking._arrays import (
     as_features,
     as_floats,
     calling,
+    holds_shares,
     refuse_unreadable,
 )
 
@@ -141,3 +142,20 @@ def test_a_frame_that_is_not_read_yet_has_to_be_collected():
 
     with pytest.raises(TypeError, match=r"^y_proba must be in memory, got a LazyFrame: pass y_"):
         as_array(LazyFrame(), name="y_proba")
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        (np.full((3, 2), 0.5), True),
+        ([[0.5, 0.5]], True),
+        (pd.DataFrame({"a": [0.5], "b": [0.5]}), True),
+        (np.zeros((3, 1)), False),
+        (np.zeros((3, 2, 2)), False),
+        (np.zeros(3), False),
+        ([0, 1], False),
+        ([], False),
+    ],
+)
+def test_shares_are_told_by_their_shape(y, expected):
+    assert holds_shares(y) is expected

@@ -21,7 +21,7 @@ from skcalib.posthoc import (
     TemperatureScaling,
 )
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.checking._guard import doubt_of_columns, misplaced_columns
+from skcalib.utils.checking._guard import _listed, doubt_of_columns, misplaced_columns
 
 
 def right(n=800, k=4, sharpness=1.5, seed=0):
@@ -361,3 +361,13 @@ def test_what_breaks_results_down_has_the_rows_of_the_labels():
     by = pd.Series(np.arange(60) % 2, index=labels.index).iloc[::-1]
     with pytest.raises(ValueError, match=r"y_true and by must have their rows in the same order"):
         groupwise_calibration_error(labels, proba, by)
+
+
+@pytest.mark.parametrize("n_moved", [2, 8, 9])
+def test_of_many_classes_the_first_columns_that_move_are_listed(n_moved):
+    names = [f"c{k:02}" for k in range(20)]
+    order = [*names[1:n_moved], names[0], *names[n_moved:]]
+    told = _listed(order, names)
+    assert told.count("that of") == min(n_moved, 8)
+    assert told.startswith("column 0 that of 'c01'")
+    assert told.endswith("...") == (n_moved > 8)

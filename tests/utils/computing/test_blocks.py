@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skcalib.utils.computing._blocks import (
+    iter_blocks,
     row_entropy,
     row_margin,
     row_max,
@@ -45,3 +46,17 @@ def test_positive_class_becomes_two_columns():
     matrix = np.array([[0.25, 0.75]])
     assert two_columns(matrix) is matrix
     assert two_columns(np.array([0.75, 0.5])).tolist() == [[0.25, 0.75], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize("shape", [(2**16 + 1, 9), (2**18 + 1,)])
+@pytest.mark.parametrize(
+    ("dtype", "of_block"),
+    [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64)],
+)
+def test_blocks_are_the_rows_in_their_precision(shape, dtype, of_block):
+    array = np.random.default_rng(0).random(shape, dtype=np.float32).astype(dtype)
+    blocks = list(iter_blocks(array))
+    assert len(blocks) > 1
+    assert {block.dtype for _, block in blocks} == {np.dtype(of_block)}
+    np.testing.assert_array_equal(np.concatenate([block for _, block in blocks]), array)
+    np.testing.assert_array_equal(np.concatenate([array[rows] for rows, _ in blocks]), array)
