@@ -33,7 +33,7 @@ from skcalib.difficulty import (
     PredictionDepthScorer,
     RMDScorer,
 )
-from skcalib.labels import LabelCleaningClassifier
+from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
 from skcalib.posthoc import (
     GroupwiseCalibration,
     IsotonicCalibration,
@@ -99,7 +99,7 @@ def _nets():
 def _label_cleaners():
     return [
         LabelCleaningClassifier(LogisticRegression()),
-        LabelCleaningClassifier(GaussianNB(), action="weight"),
+        LabelCleaningClassifier(GaussianNB(), LabelIssueFinder(GaussianNB()), action="weight"),
     ]
 
 
