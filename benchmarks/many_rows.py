@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks._tables import simple_table, study
+from skcalib.labels import LabelIssueFinder
 from skcalib.metrics import (
     CalibrationAccumulator,
     calibration_error_interval,
@@ -90,24 +91,35 @@ def interval_of_classes(folder: Path) -> None:
     calibration_error_interval(y, proba, random_state=0, **given)
 
 
+def finder_of_a_million(folder: Path) -> None:
+    y, proba = read(folder, MILLION)
+    LabelIssueFinder("precomputed").fit(proba, y)
+
+
+def finder_of_chunks(y: Any, proba: Any) -> None:
+    """Fit, and judge every label where it is."""
+    finder = LabelIssueFinder("precomputed").fit(proba, y)
+    finder.issues_["p_label_correct"].mean().compute()
+
+
 def in_chunks(call: Callable[[Any, Any], Any]) -> Callable[[Path], dict[str, float]]:
-    """Return the part that runs on two workers of dask; memory is the largest of a worker."""
+    """Return the part that runs on two workers of dask; memory is the largest of a process."""
 
     def run(folder: Path) -> dict[str, float]:
         from distributed import Client, LocalCluster
 
         options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
         with LocalCluster(**options) as cluster, Client(cluster) as client:
-            before = client.run(used)
+            before = {"here": used(), **client.run(used)}
             y, proba = (in_blocks(folder, name) for name in ("y", "proba"))
             call(y, proba)
-            after = client.run(used)
+            after = {"here": used(), **client.run(used)}
         spent = [
             {name: after[key][name] - before[key][name] for name in after[key]} for key in after
         ]
         return {
-            "seconds": sum(worker["seconds"] for worker in spent),
-            "megabytes": max(worker["megabytes"] for worker in spent),
+            "seconds": sum(process["seconds"] for process in spent),
+            "megabytes": max(process["megabytes"] for process in spent),
         }
 
     return run
@@ -148,6 +160,11 @@ PARTS: list[tuple[str, int | None, str, Callable[[Path], Any]]] = [
     (
         "expected_calibration_error", None, "2 workers of dask",
         in_chunks(expected_calibration_error),
+    ),
+    ("LabelIssueFinder, ready probabilities", MILLION, "memory", finder_of_a_million),
+    (
+        "LabelIssueFinder, ready probabilities", None, "2 workers of dask",
+        in_chunks(finder_of_chunks),
     ),
 ]  # fmt: skip
 
