@@ -128,7 +128,10 @@ def same_random_numbers():
     """Seed what draws without a `random_state`: a test that passed passes again."""
     np.random.seed(0)  # noqa: NPY002
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+        # torch.manual_seed would write down the whole stack for every kind of device, each time.
+        sys.modules["torch"].default_generator.manual_seed(0)
+        if HAS_GPU:
+            sys.modules["torch"].cuda.manual_seed_all(0)
 
 
 @pytest.fixture(autouse=True)
