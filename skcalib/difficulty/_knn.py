@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils.checking._features import validate_rows
+from ..utils.checking._validation import validate_rows
 from ..utils.computing._tensors import UnitRows
 from ..utils.meta._private import Interval, StrOptions, _fit_context
 from ._base import DifficultyMixin

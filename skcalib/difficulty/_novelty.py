@@ -16,8 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, is_chunked
-from ..utils.checking._copies import together
-from ..utils.checking._groups import group_codes
+from ..utils.checking._groups import group_codes, together
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import (
     MetaMixin,

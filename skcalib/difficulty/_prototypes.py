@@ -12,9 +12,9 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import check_same_length, check_weights
-from ..utils.checking._features import validate_data
 from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import check_class_labels
+from ..utils.checking._validation import validate_data
 from ..utils.meta._private import Interval, StrOptions, _fit_context
 from ._base import DifficultyMixin
 

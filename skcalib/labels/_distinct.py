@@ -15,8 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from ..utils.checking._copies import copy_codes, merged
-from ..utils.checking._groups import group_codes
+from ..utils.checking._groups import copy_codes, group_codes, merged
 from ._limits import (
     FEW,
     N_NEIGHBORS,

@@ -25,12 +25,11 @@ from ..utils.checking._arrays import (
     warn_if_normalized,
     warn_of_total,
 )
-from ..utils.checking._copies import Together, n_copies, together, warn_of_copies
-from ..utils.checking._groups import group_codes
+from ..utils.checking._groups import Together, group_codes, n_copies, together, warn_of_copies
 from ..utils.checking._guard import refuse_other_positions
 from ..utils.checking._labels import check_class_labels, check_several_classes, encode
 from ..utils.checking._proba import binomial_interval, check_proba_matrix
-from ..utils.checking._validation import check_mask, takes
+from ..utils.checking._validation import check_mask
 from ..utils.computing._chunked import aligned, map_chunks
 from ..utils.meta._estimators import (
     common_input_tags,
@@ -39,6 +38,7 @@ from ..utils.meta._estimators import (
     lists_folds,
     samples_and_labels,
     show_inner,
+    takes,
     warn_if_fitted,
 )
 from ..utils.meta._private import (

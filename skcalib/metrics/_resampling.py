@@ -17,7 +17,8 @@ from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import refuse_other_rows, told
 from ..utils.checking._proba import with_unseen
 from ..utils.checking._shares import two_sided
-from ..utils.checking._validation import check_predictions, takes
+from ..utils.checking._validation import check_predictions
+from ..utils.meta._estimators import takes
 from ..utils.meta._private import Interval
 from ..utils.meta._progress import Telling, in_turn, silent
 from ..utils.meta._warnings import warn

@@ -18,10 +18,9 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..utils.checking._arrays import check_weights
-from ..utils.checking._features import validate_data, validate_rows
 from ..utils.checking._labels import check_class_labels, column_names, match_names
 from ..utils.checking._proba import check_proba_matrix
-from ..utils.checking._validation import check_numbers
+from ..utils.checking._validation import check_numbers, validate_data, validate_rows
 from ..utils.computing._tensors import on_accelerator
 from ._samples import FitInputs
 

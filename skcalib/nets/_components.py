@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from ..utils.checking._labels import check_several_classes, encode
-from ..utils.checking._validation import takes
 from ..utils.computing._process import auto_device, seeded
+from ..utils.meta._estimators import takes
 from ._criterion import check_criterion
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..utils.checking._validation import takes
 from ..utils.computing._tensors import plain_module
+from ..utils.meta._estimators import takes
 
 _KEYWORDS = ("sample_weight", "difficulty_weight", "history")
 

@@ -23,7 +23,6 @@ from ..utils.checking._arrays import (
     scale_weights,
     warn_if_normalized,
 )
-from ..utils.checking._features import validate_data
 from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import REMEDY, as_proba_of, refuse_other_rows, tell_of_columns
 from ..utils.checking._labels import (
@@ -38,6 +37,7 @@ from ..utils.checking._labels import (
 )
 from ..utils.checking._proba import check_values, holds_proba
 from ..utils.checking._shares import as_shares, match_shares, rows_of
+from ..utils.checking._validation import validate_data
 from ..utils.computing._chunked import aligned, map_rows
 from ..utils.meta._estimators import PredictByProba
 from ..utils.meta._private import StrOptions, _fit_context, _num_samples

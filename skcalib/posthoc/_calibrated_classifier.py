@@ -16,10 +16,9 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, holds_shares, is_chunked
-from ..utils.checking._copies import together
+from ..utils.checking._groups import together
 from ..utils.checking._guard import told
 from ..utils.checking._labels import check_several_classes
-from ..utils.checking._validation import takes
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import (
     Folds,
@@ -31,6 +30,7 @@ from ..utils.meta._estimators import (
     inner_fit_params,
     out_of_fold,
     samples_and_labels,
+    takes,
     warn_if_fitted,
 )
 from ..utils.meta._private import HasMethods, Hidden, StrOptions, _fit_context, _safe_indexing

@@ -11,9 +11,9 @@ from sklearn.isotonic import IsotonicRegression, isotonic_regression
 
 from ..utils.checking._proba import FLOAT32_ROUNDING
 from ..utils.computing._blocks import row_max, row_sum
-from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import SMALLEST, beside_uniform, linear_formula, mixed_with_uniform
 from ._one_vs_rest import OneVsRestCalibrator
+from ._temperature import AfterTemperature, AtTemperature
 
 
 class IsotonicCalibration(OneVsRestCalibrator):

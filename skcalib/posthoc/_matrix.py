@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 
 from ..utils.computing._temperature import DEFAULT_BOUNDS, softmax_in_place
 from ..utils.meta._private import Interval
-from ._after_temperature import AfterTemperature, AtTemperature, at_temperature
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
@@ -30,7 +29,7 @@ from ._linear import (
     fit_linear_by_sums,
     linear_sums,
 )
-from ._temperature import temperature_in_chunks
+from ._temperature import AfterTemperature, AtTemperature, at_temperature, temperature_in_chunks
 
 # Its square, times a fraction of the weight, is a number in float32.
 _LARGEST = 1e15

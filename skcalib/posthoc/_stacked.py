@@ -15,13 +15,6 @@ from ..utils.checking._groups import design_effect
 from ..utils.checking._guard import told
 from ..utils.computing._blocks import row_sum
 from ..utils.meta._warnings import collecting, ignoring
-from ._after_temperature import (
-    AfterTemperature,
-    AtTemperature,
-    at_temperature,
-    by_columns,
-    fit_at_temperature,
-)
 from ._base import SMALLEST, PostHocCalibrator, mixture_formula, simplex_weights
 from ._isotonic import ShrunkIsotonic
 from ._limits import (
@@ -34,7 +27,14 @@ from ._limits import (
 )
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
-from ._temperature import TemperatureScaling
+from ._temperature import (
+    AfterTemperature,
+    AtTemperature,
+    TemperatureScaling,
+    at_temperature,
+    by_columns,
+    fit_at_temperature,
+)
 
 AS_IT_IS = "as it is"
 

@@ -14,8 +14,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from ..metrics import CalibrationAccumulator
-from ..utils.checking._copies import warn_of_table_twice
-from ..utils.checking._groups import design_effect, group_codes
+from ..utils.checking._groups import design_effect, group_codes, warn_of_table_twice
 from ..utils.checking._guard import REMEDY, doubt_of_columns, refuse_other_rows, told
 from ..utils.checking._proba import LOSS_FLOOR, binomial_interval, label_log_loss
 from ..utils.checking._validation import check_predictions

@@ -11,10 +11,10 @@ from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import check_weights, is_chunked, naming, refuse_unreadable
-from ..utils.checking._features import validate_data
 from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import check_class_labels, check_several_classes
 from ..utils.checking._proba import as_proba, check_proba_matrix, iter_proba_blocks
+from ..utils.checking._validation import validate_data
 from ..utils.computing._blocks import row_entropy, row_margin, row_max
 from ..utils.computing._chunked import aligned, choose_samples
 from ..utils.meta._estimators import (

@@ -22,7 +22,7 @@ from ..metrics import (
     probability_margin,
 )
 from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
-from ..utils.checking._copies import together
+from ..utils.checking._groups import together
 from ..utils.checking._guard import refuse_other_rows, tell_of_columns
 from ..utils.checking._labels import (
     as_labels,

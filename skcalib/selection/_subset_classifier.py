@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._arrays import check_weights
 from ..utils.checking._labels import check_several_classes, shown
-from ..utils.checking._validation import takes
 from ..utils.meta._estimators import (
     DelegatingClassifier,
     fit_clone,
     inner_fit_params,
     samples_and_labels,
+    takes,
     warn_if_fitted,
 )
 from ..utils.meta._private import HasMethods, _fit_context, _routing_enabled

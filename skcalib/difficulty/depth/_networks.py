@@ -10,7 +10,6 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ...utils.checking._features import validate_data, validate_rows
 from ...utils.checking._guard import refuse_other_rows
 from ...utils.checking._labels import (
     as_labels,
@@ -18,6 +17,7 @@ from ...utils.checking._labels import (
     check_labels_like,
     class_positions,
 )
+from ...utils.checking._validation import validate_data, validate_rows
 from ...utils.computing._tensors import TensorRows
 
 

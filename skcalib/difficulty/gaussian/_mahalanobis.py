@@ -21,7 +21,6 @@ from ...utils.checking._arrays import (
     refuse_unreadable,
     warn_if_normalized,
 )
-from ...utils.checking._features import validate_rows
 from ...utils.checking._guard import refuse_other_rows
 from ...utils.checking._labels import (
     as_labels,
@@ -31,6 +30,7 @@ from ...utils.checking._labels import (
     joined_classes,
     shown,
 )
+from ...utils.checking._validation import validate_rows
 from ...utils.computing._chunked import aligned, map_chunks, reduce_chunks
 from ...utils.computing._tensors import UnitRows
 from ...utils.meta._estimators import show_inner

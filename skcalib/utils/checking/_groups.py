@@ -1,17 +1,32 @@
-"""Groups of samples as users have them: texts, numbers, intervals, categories, columns.
+"""Samples that belong together: by the groups that users give, and by equal rows of X.
 
-And p-values of many of them, corrected.
+Groups come as users have them: texts, numbers, intervals, categories, columns. A row that is in
+the table twice is seen by whatever judges its copy: the nearest neighbor of a sample is the sample
+itself, and a fold that was left out is not left out. Samples with equal rows are a group, without
+being asked. And p-values of many groups, corrected.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
+from ..meta._private import _num_samples
+from ..meta._warnings import warn
 from ._arrays import as_array, form_of, is_missing
 from ._labels import column_names
+
+# Where a table has fewer distinct rows than this in a fold, equal rows are its nature: two answers
+# to three questions of yes and no are not two visits of one person.
+_DISTINCT_OF_FOLD = 10
+# As many distinct rows, all of them equally often, are no chance.
+_DISTINCT_OF_TABLE = 20
+# Part of the rows from which on copies are worth a warning.
+_MANY_COPIES = 0.1
 
 
 def group_codes(
@@ -30,10 +45,10 @@ def group_codes(
     parts = [_codes_of_column(values, name) for _, values in columns]
     if len(parts) == 1:
         return parts[0]
-    together = np.zeros(n_samples, dtype=np.intp)
+    joint = np.zeros(n_samples, dtype=np.intp)
     for names, codes in parts:
-        together = together * len(names) + codes
-    _, first, codes = np.unique(together, return_index=True, return_inverse=True)
+        joint = joint * len(names) + codes
+    _, first, codes = np.unique(joint, return_index=True, return_inverse=True)
     titles = ["" if title is None else f"{title}=" for title, _ in columns]
     combined = [
         ", ".join(f"{t}{names[c[row]]}" for t, (names, c) in zip(titles, parts)) for row in first
@@ -146,3 +161,142 @@ def holm(
     corrected = np.empty(len(pvalues))
     corrected[order] = np.maximum.accumulate(pvalues[order] / share[order] * left)
     return np.minimum(corrected, 1)
+
+
+def copy_codes(X: Any, n_folds: int = 5) -> NDArray[np.intp] | None:
+    """Return the group of equal rows of every sample, numbered by its first row.
+
+    None if no row is a copy, if rows cannot be compared, or if a table has so few distinct rows
+    that equal ones are its nature.
+    """
+    n_samples = _num_samples(X)
+    codes = _codes_of_rows(X)
+    if codes is None:
+        return None
+    n_distinct = int(codes.max(initial=-1)) + 1
+    if n_distinct == n_samples or n_distinct < _DISTINCT_OF_FOLD * n_folds:
+        return None
+    return codes
+
+
+def n_copies(codes: NDArray[np.intp] | None) -> int:
+    """Return how many rows are copies of an earlier one."""
+    return 0 if codes is None else len(codes) - int(codes.max()) - 1
+
+
+def warn_of_copies(codes: NDArray[np.intp] | None, labels: NDArray | None) -> None:
+    """Warn where more than a tenth of the rows are copies, or copies have unlike labels."""
+    if codes is None:
+        return
+    n, found = len(codes), n_copies(codes)
+    unlike = 0
+    if labels is not None:
+        first = np.unique(codes, return_index=True)[1]
+        unlike = int((labels != labels[first][codes]).sum())
+    if not unlike and found <= _MANY_COPIES * n:
+        return
+    ending = f", {unlike} of them with another label" if unlike else ""
+    warn(
+        f"{found} of the {n} rows of X are equal to an earlier one{ending}; equal rows are kept "
+        "together in folds and do not judge one another. Drop the copies, or pass groups=."
+    )
+
+
+def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
+    """Warn where every row of labels and probabilities stands in the table equally often.
+
+    Few probabilities, such as those of a tree, repeat as well, but not all of them equally often.
+    """
+    key = proba @ np.random.default_rng(0).random(proba.shape[1]) + 2.0 * codes
+    counts = np.unique(key, return_counts=True)[1]
+    if len(counts) >= _DISTINCT_OF_TABLE and 1 < counts.min() == counts.max():
+        times = "twice" if counts[0] == 2 else f"{counts[0]} times"
+        warn(
+            f"Every row of labels and probabilities is there {times}: {len(counts)} of the "
+            f"{len(codes)} are distinct. If they are copies, keep one of each: with the others, "
+            "intervals are too narrow."
+        )
+
+
+class Together(NamedTuple):
+    """Codes of the samples that belong together, None if all stand alone; and how many copies."""
+
+    codes: NDArray[np.intp] | None
+    n_copies: int
+
+
+def together(
+    X: Any, groups: Any, labels: NDArray | None = None, *, tell: bool = False
+) -> Together:
+    """Return which samples belong together: by `groups`, and because rows are equal.
+
+    Groups that share a row are one, unless that would leave fewer than half of the groups: then
+    the row, such as one of zeros, says nothing about where it comes from. `tell` warns of copies
+    where no folds do; who passes groups knows of them.
+    """
+    copies = copy_codes(X)
+    if tell and groups is None:
+        warn_of_copies(copies, labels)
+    if groups is None:
+        return Together(copies, n_copies(copies))
+    given = group_codes(groups, _num_samples(X))[1]
+    codes = given if copies is None else merged(given, copies)
+    return Together(codes, n_copies(copies))
+
+
+def merged(groups: NDArray[np.intp], copies: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the groups, as one where they share a row; see :func:`together`."""
+    n_groups, n_rows = int(groups.max()) + 1, int(copies.max()) + 1
+    links = sp.coo_array(
+        (np.ones(len(groups), dtype=np.int8), (groups, copies)), shape=(n_groups, n_rows)
+    )
+    whole = sp.block_array([[None, links], [links.T, None]]).tocsr()
+    part = connected_components(whole, directed=False)[1][:n_groups]
+    _, part = np.unique(part, return_inverse=True)
+    return groups if 2 * (part.max() + 1) < n_groups else part[groups]
+
+
+def _codes_of_rows(X: Any) -> NDArray[np.intp] | None:
+    """Return the number of the first equal row for every row, None where they are not compared."""
+    if sp.issparse(X):
+        return _codes_of_sparse(X)
+    if hasattr(X, "iloc") or hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    if isinstance(X, list | tuple):
+        return _codes_of_objects(X)
+    if not isinstance(X, np.ndarray) or X.ndim == 0 or not X.size:
+        return None
+    rows = X.reshape(len(X), -1)
+    if rows.dtype.kind not in "biufc":
+        return _codes_of_objects([tuple(row) for row in rows.tolist()])
+    if rows.dtype.kind == "f":
+        rows = rows + 0.0  # -0.0 is 0.0
+    rows = np.ascontiguousarray(rows)
+    row = np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))
+    return _codes_of_keys(rows.view(row).ravel().tolist())  # as bytes
+
+
+def _codes_of_sparse(X: Any) -> NDArray[np.intp]:
+    rows = sp.csr_array(X)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    spans = zip(rows.indptr[:-1], rows.indptr[1:])
+    # A row without any entry, such as a text of unknown words, tells nothing and is no copy.
+    return _codes_of_keys(
+        [
+            (rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) if b > a else row
+            for row, (a, b) in enumerate(spans)
+        ]
+    )
+
+
+def _codes_of_objects(values: Any) -> NDArray[np.intp] | None:
+    try:
+        return _codes_of_keys(values)
+    except TypeError:  # not hashable, such as images
+        return None
+
+
+def _codes_of_keys(keys: Any) -> NDArray[np.intp]:
+    place: dict[Any, int] = {}
+    return np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.intp)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any
 
@@ -27,12 +28,10 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..checking._arrays import as_features, is_chunked, naming
-from ..checking._copies import copy_codes, merged, warn_of_copies
-from ..checking._groups import group_codes
+from ..checking._groups import copy_codes, group_codes, merged, warn_of_copies
 from ..checking._guard import refuse_other_rows
 from ..checking._labels import check_class_labels, class_positions, encode, shown
 from ..checking._proba import check_values
-from ..checking._validation import takes
 from ..computing._chunked import map_chunks, map_rows
 from ._private import (
     _check_method_params,
@@ -46,6 +45,12 @@ from ._progress import Telling, in_turn, silent
 from ._warnings import warn
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def takes(function: Any, name: str) -> bool:
+    """Tell whether a function or class takes an argument of that name, or any by ``**kwargs``."""
+    parameters = signature(function).parameters.values()
+    return any(p.kind is Parameter.VAR_KEYWORD or p.name == name for p in parameters)
 
 
 def last_step(estimator: Any) -> tuple[Any, str]:

@@ -9,9 +9,9 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data as sklearn_validate
 
-from skcalib.utils.checking import _features
+from skcalib.utils.checking import _validation
 from skcalib.utils.checking._arrays import naming
-from skcalib.utils.checking._features import validate_data
+from skcalib.utils.checking._validation import validate_data
 from skcalib.utils.meta._estimators import samples_and_labels
 
 X = np.arange(12.0).reshape(4, 3)
@@ -42,7 +42,7 @@ def test_what_is_wrong_with_x_says_so(broken, message):
 def test_half_precision_is_checked_in_blocks_with_the_words_of_scikit_learn(
     monkeypatch, value, place
 ):
-    monkeypatch.setattr(_features, "BLOCK_SIZE", 1000)
+    monkeypatch.setattr(_validation, "BLOCK_SIZE", 1000)
     limits = [np.finfo(np.float16).max, -np.finfo(np.float16).max, 0.0]
     wide = np.tile(np.array(limits, dtype=np.float16), (3000, 2))
     for samples in (wide[:, :3], wide[:, ::2], np.asfortranarray(wide[:, :3])):
@@ -64,7 +64,7 @@ def test_half_precision_needs_no_mask_of_all_values():
     try:
         validate_data(BaseEstimator(), samples, dtype=[np.float16])
         # Two blocks of two bytes a value; the samples are 20 MB.
-        assert tracemalloc.get_traced_memory()[1] < 4.1 * _features.BLOCK_SIZE
+        assert tracemalloc.get_traced_memory()[1] < 4.1 * _validation.BLOCK_SIZE
     finally:
         tracemalloc.stop()
 

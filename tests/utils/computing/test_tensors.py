@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data as sklearn_validate
 
-from skcalib.utils.checking._features import validate_rows
+from skcalib.utils.checking._validation import validate_rows
 from skcalib.utils.computing import _tensors
 from skcalib.utils.computing._tensors import (
     TensorRows,

@@ -10,13 +10,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from skcalib.utils.checking._validation import takes
 from skcalib.utils.meta._estimators import (
     check_fit_takes,
     common_input_tags,
     fit_router,
     inner_fit_params,
     show_inner,
+    takes,
 )
 
 

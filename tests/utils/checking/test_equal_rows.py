@@ -4,7 +4,7 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.checking._copies import copy_codes, merged, n_copies, together, warn_of_copies
+from skcalib.utils.checking._groups import copy_codes, merged, n_copies, together, warn_of_copies
 from skcalib.utils.meta._estimators import folds_of
 
 X = np.random.default_rng(0).normal(size=(120, 3))
