@@ -331,11 +331,6 @@ class Choice(NamedTuple):
     ahead: dict[str, float]
 
     @property
-    def gain_of_doubt(self) -> float:
-        """Gain of doubt over flips at a common rate; 0 where nobody has asked."""
-        return self.left_out.get("doubt", 0.0) - self.left_out.get("common", 0.0)
-
-    @property
     def gain_of_flips(self) -> float:
         """Gain of flips between classes over those at a common rate."""
         return self.left_out.get("flips", 0.0) - self.left_out.get("common", 0.0)

@@ -281,8 +281,8 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
     """Refit the judges to the labels believed while that explains the given ones better."""
     given, last, mixed = first.given, first, kind == "flips"
     before = proba = first.posterior(first.choice.fits[kind])
+    believed = _likeliest(before)
     for number in range(n_refits if given.refits else 0):
-        believed = np.concatenate([proba[rows].argmax(axis=1) for rows in blocks_of(first.shape)])
         outside = len(believed) - np.bincount(believed).max()
         # Every fold needs two classes to learn.
         if (believed == last.believed).all() or outside < FEWEST_OF_A_CLASS:
@@ -290,7 +290,11 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
         after = Round(given, believed, (kind,), compare=mixed, number=number + 1)
         if kind not in after.choice.fits or _value(after, kind) <= _value(last, kind):
             break
-        last, proba = after, after.posterior(after.choice.fits[kind])
+        found = after.posterior(after.choice.fits[kind])
+        again = _likeliest(found)
+        if _takes_back(given.codes, believed, again):
+            break
+        last, proba, believed = after, found, again
     if proba is not before:
         # A refit believes its own mistakes, the more the fewer samples a class has.
         n_each = given.weight.sum() / len(np.unique(given.codes[given.weight > 0]))
@@ -298,12 +302,30 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
         proba = ByRows(lambda rows: part * before[rows] + (1.0 - part) * later[rows], first.shape)
     fit = last.choice.fits[kind]
     simple = last.choice.fits["common"] if mixed else fit
-    gain = simple.log_likelihood - no_flips(last.likelihood, simple).log_likelihood
+    # If no label is wrong, judges are fitted to the given ones.
+    none = no_flips(first.likelihood, first.choice.fits[kind])
+    gain = simple.log_likelihood - none.log_likelihood
     gain += max(last.choice.gain_of_flips, 0.0) if mixed else 0.0
     # By Akaike's weights: flips are one number more, which has to gain one unit. (Half a logarithm
     # of the sample size is too strict: flexible judges foretell wrong labels, and hide them.)
     belief = float(expit(last.likelihood.total * gain - 1.0))
     return Judged(last, fit, proba, gain, belief, first.strength(kind))
+
+
+def _likeliest(proba: ByRows) -> NDArray[np.intp]:
+    return np.concatenate([proba[rows].argmax(axis=1) for rows in blocks_of(proba.shape)])
+
+
+def _takes_back(
+    given: NDArray[np.intp], fitted_to: NDArray[np.intp], believed: NDArray[np.intp]
+) -> bool:
+    """Tell whether a refit believes most of the labels right that it was fitted to be wrong.
+
+    Where classes are far apart, judges that have seen no wrong label explain them by doubt that
+    is equal for all samples as well as by flips. But then they would have been fitted otherwise.
+    """
+    moved = fitted_to != given
+    return bool((believed[moved] == given[moved]).mean() > 0.5)
 
 
 def _value(judged: Round, kind: str) -> float:

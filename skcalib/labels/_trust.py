@@ -48,11 +48,6 @@ def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
             f"The model expects only {last.agreement(judged.fit):.0%} of the labels: it knows too "
             f"little of the classes, so that many issues may be right. {ADVICE}"
         )
-    if last.choice.gain_of_doubt > judged.gain:
-        doubts.append(
-            "Classes that the model confuses explain the labels better than wrong labels do, so "
-            f"that many issues may be right; other features could help. {ADVICE}"
-        )
     correlation, error = surprises(last, judged.fit)
     if correlation > max(CORRELATED, STANDARD_ERRORS * error):
         doubts.append(

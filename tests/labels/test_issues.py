@@ -177,9 +177,7 @@ def test_columns_agree_with_each_other():
     np.testing.assert_allclose(finder.class_noise_rate_, rate)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Classes that the model confuses", "ignore:.*rows of X are equal"
-)
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_difficulty_and_margin_are_those_of_the_pooled_judges():
     finder = LabelIssueFinder(RelativeMahalanobisScorer(), n_refits=0).fit(X[:, 20:30], Y)
     others = np.arange(len(X)) != 5
@@ -571,6 +569,22 @@ def test_recalibration_settles_checked_samples_and_moves_the_others():
     low, high = finder.noise_rate_interval_
     assert low <= flipped.mean() <= high
     np.testing.assert_array_equal(proba[np.arange(len(X)), given], issues["p_label_correct"])
+
+
+# Few samples do not settle it: doubt that all share would explain the labels nearly as well.
+@pytest.mark.filterwarnings("ignore:The 15 issues may all be right")
+@pytest.mark.parametrize(("n_samples", "seed"), [(150, 1), (300, 0), (600, 1)])
+def test_flips_between_classes_that_are_far_apart_are_repaired_and_none_invented(n_samples, seed):
+    # Judges that have seen no wrong label could explain them by doubt that all samples share.
+    centers = [(0, 0), (10, 0), (0, 10)]
+    X, y = make_blobs(n_samples, centers=centers, random_state=seed)
+    given = flip_labels(y, fraction=0.1, random_state=seed)[0]
+    issues = LabelIssueFinder().fit(X, given).issues_
+    repaired = np.where(issues["is_issue"], issues["suggested_label"], given)
+    assert np.mean(repaired == y) > 0.98
+    clean = LabelIssueFinder().fit(X, y)
+    assert not clean.issues_["is_issue"].any()
+    assert clean.doubts_ == ()
 
 
 def test_a_second_recalibration_replaces_the_first():

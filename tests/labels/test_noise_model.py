@@ -137,7 +137,7 @@ def test_confusion_of_the_judges_is_no_flip():
     codes = np.array([rng.choice(4, p=p) for p in q])
     likelihood = _likelihood([distances[0], distances[2]], codes)
     choice = choose(likelihood, ("near", "flips"), compare=True)
-    assert choice.gain_of_doubt > 0.01
+    assert choice.left_out["doubt"] > choice.left_out["common"] + 0.01
     assert max(choice.ahead.values()) < AHEAD
 
 
