@@ -18,6 +18,7 @@ from ._document import (
     Section,
     Table,
     Text,
+    Tile,
     count,
     label,
     number,
@@ -235,7 +236,7 @@ def document(results: dict[str, Any]) -> Document:
         headline=headline(results),
         explanation=f"{explanation(results)} {paired}",
         tiles=[
-            (
+            Tile(
                 name,
                 number(entry["measures"][ERROR]["value"]),
                 f"calibration error. {entry['verdict']['headline']}",
@@ -244,7 +245,7 @@ def document(results: dict[str, Any]) -> Document:
             for name, entry in models.items()
         ],
         overview=_table(found),
-        actions=[],
+        advice=[],
         sections=[*sections, _method.section(results)],
     )
 

@@ -184,18 +184,33 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Document:
-    """The whole report: what is on the first screen, and the sections that are folded below.
+class Tile:
+    """A question and its answer in a few words; the tone is "good", "open", "bad" or none."""
 
-    Tiles are (question, answer, explanation, tone), actions (what to do, why).
-    """
+    question: str
+    answer: str
+    detail: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do, and what follows in the same sentence: how, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """The whole report: what is on the first screen, and the sections that are folded below."""
 
     title: str
     subtitle: str
     tone: str
     headline: str
     explanation: str
-    tiles: list[tuple[str, str, str, str]]
+    tiles: list[Tile]
     overview: Chart | Picture | Table
-    actions: list[tuple[str, str]]
+    advice: list[Advice]
     sections: list[Section]

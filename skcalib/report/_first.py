@@ -6,8 +6,10 @@ from typing import Any
 
 from . import _method, _parts, _repair, _samples, _silence, _trust, _wrong_labels
 from ._document import (
+    Advice,
     Document,
     Section,
+    Tile,
     count,
     interval,
     label,
@@ -50,9 +52,9 @@ def document(results: dict[str, Any]) -> Document:
         ],
         overview=_parts.chart(results) or _trust.diagram(results),
         # Nothing is to be done with probabilities that may be of other classes.
-        actions=[]
+        advice=[]
         if verdict["kind"] == "columns"
-        else [action for action in _actions(results) if action is not None],
+        else [step for step in _advice(results) if step is not None],
         sections=[section for section in sections if isinstance(section, Section)],
     )
 
@@ -65,7 +67,7 @@ def _subtitle(results: dict[str, Any]) -> str:
     return " · ".join([*parts, f"skcalib {method['versions']['skcalib']}"])
 
 
-def _believable(results: dict[str, Any]) -> tuple[str, str, str, str]:
+def _believable(results: dict[str, Any]) -> Tile:
     everybody = results["verdict"]["tested"][0]
     judged = next(iter(results["calibration"]["views"].values()))
     error = judged["errors"]["expected_calibration_error"]
@@ -79,10 +81,10 @@ def _believable(results: dict[str, Any]) -> tuple[str, str, str, str]:
         f"calibration error {points(error['value'])}, 99 % interval {low:.1f} to {high:.1f}; "
         f"chance does as much in {of_models(everybody['pvalue'])}"
     )
-    return "Are the numbers believable?", answer, detail, tone
+    return Tile("Are the numbers believable?", answer, detail, tone)
 
 
-def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
+def _for_everybody(tested: list[dict[str, Any]]) -> Tile:
     parts = tested[1:]
     called = parts_called(parts)
     questions = {"groups": "For everybody?", "classes": "For every class?"}
@@ -95,25 +97,25 @@ def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
             detail += f"; {len(unclear)} more with too few samples to tell"
         elif len(off) < len(parts):
             detail += "; the rest fit"
-        return question, f"no: {len(off)} of {len(parts)} {called} off", detail, "bad"
+        return Tile(question, f"no: {len(off)} of {len(parts)} {called} off", detail, "bad")
     if unclear:
         detail = (
             f"{few(len(unclear), len(parts), called)} too few samples: an error above "
             f"{points(max(part['tolerance'] for part in unclear))} could hide"
         )
-        return question, "unclear", detail, "open"
+        return Tile(question, "unclear", detail, "open")
     worst = max(part["hidden"] for part in parts)
-    return question, "yes", f"no average is off by more than {points(worst)}", "good"
+    return Tile(question, "yes", f"no average is off by more than {points(worst)}", "good")
 
 
-def _accurate(overview: dict[str, Any]) -> tuple[str, str, str, str]:
+def _accurate(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
     detail = (
         f"99 % interval {low:.1f} to {high:.1f}; always answering {largest['label']} is right "
         f"{percent(largest['value'])} of the time"
     )
-    return "How often is it right?", percent(accuracy["value"]), detail, ""
+    return Tile("How often is it right?", percent(accuracy["value"]), detail)
 
 
 def _followed(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -122,12 +124,12 @@ def _followed(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
     return (results["selective"], "") if after is None else (after["selective"], "calibrated ")
 
 
-def _declining(results: dict[str, Any]) -> tuple[str, str, str, str]:
+def _declining(results: dict[str, Any]) -> Tile:
     selective, calibrated = _followed(results)
     promise = selective["promise"]
     if promise is None:
         detail = "of all samples; declining promises no lower error rate here"
-        return "How often is it wrong?", percent(selective["error_rate"]), detail, ""
+        return Tile("How often is it wrong?", percent(selective["error_rate"]), detail)
     first = "Once calibrated, if" if calibrated else "If"
     question = f"{first} it may decline, at most {_rate(promise['risk'])} wrong"
     if promise["kept"]:
@@ -136,16 +138,16 @@ def _declining(results: dict[str, Any]) -> tuple[str, str, str, str]:
             f"{threshold(promise['threshold'])}. "
             f"Kept on new samples of the same kind, with {percent(LEVEL, 0)} certainty"
         )
-        return question, f"{percent(promise['coverage'], 0)} answered", detail, ""
+        return Tile(question, f"{percent(promise['coverage'], 0)} answered", detail)
     detail = "no threshold keeps that on new samples, as far as so few samples can tell"
-    return question, "not promised", detail, ""
+    return Tile(question, "not promised", detail)
 
 
 def _rate(risk: float) -> str:
     return percent(risk, 0 if risk >= 0.01 else 1)
 
 
-def _actions(results: dict[str, Any]) -> list[tuple[str, str] | None]:
+def _advice(results: dict[str, Any]) -> list[Advice | None]:
     return [
         *_about_parts(results),
         _about_size(results),
@@ -156,7 +158,7 @@ def _actions(results: dict[str, Any]) -> list[tuple[str, str] | None]:
     ]
 
 
-def _about_parts(results: dict[str, Any]) -> list[tuple[str, str]]:
+def _about_parts(results: dict[str, Any]) -> list[Advice]:
     """Return what to do about groups and classes where no calibrator for everybody comes first."""
     everybody, *parts = results["verdict"]["tested"]
     if matters(everybody) or results["after_calibration"] is not None:
@@ -167,7 +169,9 @@ def _about_parts(results: dict[str, Any]) -> list[tuple[str, str]]:
         if not off:
             continue
         name = names_of(off, sum(part["kind"] == kind for part in parts))
-        found.append((f"Do not rely on the probabilities of {name}", f": {_repair_of(off)}."))
+        found.append(
+            Advice(f"Do not rely on the probabilities of {name}", f": {_repair_of(off)}.")
+        )
     return found
 
 
@@ -180,7 +184,7 @@ def _repair_of(off: list[dict[str, Any]]) -> str:
     )
 
 
-def _about_parts_later(results: dict[str, Any]) -> tuple[str, str] | None:
+def _about_parts_later(results: dict[str, Any]) -> Advice | None:
     """Return what is still off after the calibrator that is advised, or is off beside it."""
     everybody, *parts = results["verdict"]["tested"]
     after = results["after_calibration"]
@@ -190,7 +194,7 @@ def _about_parts_later(results: dict[str, Any]) -> tuple[str, str] | None:
         if not off:
             return None
         positive = f"class {label(results['overview']['classes'][-1])}"
-        return (
+        return Advice(
             f"Then look at {names_of(off, len(parts))} again",
             f": after calibration, judged on samples left out, {phrase(off[0], positive)}. "
             f"{_repair_of(off)[0].upper()}{_repair_of(off)[1:]}.",
@@ -199,13 +203,13 @@ def _about_parts_later(results: dict[str, Any]) -> tuple[str, str] | None:
     if not matters(everybody) or not off:
         return None
     verb = "is" if len(off) == 1 else "are"
-    return (
+    return Advice(
         f"Then judge the {parts_called(off)} again",
         f": {names_of(off, len(parts))} {verb} off now, and may need a repair of their own.",
     )
 
 
-def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:
+def _about_size(results: dict[str, Any]) -> Advice | None:
     everybody, *parts = results["verdict"]["tested"]
     unclear = [part for part in parts if not part["clear"] and not part["off"]]
     if everybody["off"] or (everybody["clear"] and not unclear):
@@ -216,21 +220,21 @@ def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:
         what = f" {names_of([least], 1)}" if len(unclear) == 1 else f" its {parts_called(unclear)}"
     # A range is half as long with four times as many samples.
     needed = least["n_samples"] * (least["hidden"] / least["tolerance"]) ** 2
-    return (
+    return Advice(
         f"Collect more samples before you rely on{what or ' it'}",
         f": about {count(float(f'{needed:.2g}'))} rule out what {count(least['n_samples'])} "
         "cannot.",
     )
 
 
-def _about_declining(results: dict[str, Any]) -> tuple[str, str] | None:
+def _about_declining(results: dict[str, Any]) -> Advice | None:
     selective, calibrated = _followed(results)
     promise = selective["promise"]
     if promise is None or not promise["kept"]:
         return None
     then = "Then decline" if calibrated else "Decline"
     found = " The threshold was found on calibrated samples left out." if calibrated else ""
-    return (
+    return Advice(
         f"{then} below a {calibrated}confidence of {threshold(promise['threshold'])}",
         f" to be wrong in at most {_rate(promise['risk'])} of the answers, with "
         f"{percent(LEVEL, 0)} certainty, instead of {percent(selective['error_rate'])}; "
@@ -238,14 +242,16 @@ def _about_declining(results: dict[str, Any]) -> tuple[str, str] | None:
     )
 
 
-def _about_labels(issues: dict[str, Any]) -> tuple[str, str]:
+def _about_labels(issues: dict[str, Any]) -> Advice:
     if issues["table"] is None:
-        return "Labels: not judged", f". {issues['reason'][0].upper()}{issues['reason'][1:]}."
+        return Advice(
+            "Labels: not judged", f". {issues['reason'][0].upper()}{issues['reason'][1:]}."
+        )
     if not issues["table"]:
-        return "Labels: no suspects", f", judged by {issues['source']}."
+        return Advice("Labels: no suspects", f", judged by {issues['source']}.")
     low, high = issues["noise_rate_interval"]
     n = issues["n_issues"]
-    return (
+    return Advice(
         f"Check {count(n)} suspected label{'s' if n > 1 else ''}",
         f": judged by {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
         f"({interval({'low': 100 * low, 'high': 100 * high}, 1)}). Shown below.",

@@ -99,10 +99,10 @@ def escape(text: str) -> str:
 def as_markdown(report: Any) -> str:
     """Return a document as Markdown: text and tables. What a chart shows is in the tables."""
     tiles = [
-        f"- {escape(what)} **{escape(answer)}** {escape(why)}"
-        for what, answer, why, _ in report.tiles
+        f"- {escape(tile.question)} **{escape(tile.answer)}** {escape(tile.detail)}"
+        for tile in report.tiles
     ]
-    actions = [f"1. **{escape(what)}**{escape(why)}" for what, why in report.actions]
+    advice = [f"1. **{escape(step.what)}**{escape(step.why)}" for step in report.advice]
     parts = [
         f"# {escape(report.title)}",
         escape(report.subtitle),
@@ -110,7 +110,7 @@ def as_markdown(report: Any) -> str:
         escape(report.explanation),
         "\n".join(tiles),
         *_block(report.overview),
-        *(["## What to do", "\n".join(actions)] if actions else []),
+        *(["## What to do", "\n".join(advice)] if advice else []),
     ]
     for section in report.sections:
         parts.append(f"## {escape(section.title)}")

@@ -13,7 +13,7 @@ from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
 from ..utils.meta._estimators import Folds, class_columns, fit_clone
 from ._data import ReportData, mean, mean_interval
-from ._document import NONE, Code, Section, Table, Text, number, percent, with_interval
+from ._document import NONE, Advice, Code, Section, Table, Text, number, percent, with_interval
 from ._limits import FEWEST_TO_REPAIR, MANY_NUMBERS, N_BINS, N_FOLDS
 
 # In nats. A map that leaves the probabilities as they are changes them by less.
@@ -139,11 +139,11 @@ def _code(name: str, with_model: bool) -> str:
     )
 
 
-def advice(results: dict[str, Any]) -> tuple[str, str]:
+def advice(results: dict[str, Any]) -> Advice:
     """Return what to do about calibration, and why."""
     found = results["calibrators"]
     if found["table"] is None:
-        return "No calibrator was tried", f": {found['reason']}."
+        return Advice("No calibrator was tried", f": {found['reason']}.")
     before, after = found["table"][:2]
     scores = ", ".join(
         f"{what} from {number(before[score])} to {number(after[score])}"
@@ -154,27 +154,27 @@ def advice(results: dict[str, Any]) -> tuple[str, str]:
     )
     tried = "on samples that it was not fitted on"
     if found["ignorant"]:
-        return (
+        return Advice(
             "Check that the rows are in the order of the labels",
             ": labels are no more probable than those of other samples. If the order is right, "
             "the model knows too little to be worth calibrating.",
         )
     if found["best"]:
-        return (
+        return Advice(
             "Calibrate it",
             f": {found['best']} brings the {scores}, {tried}. The code is below.",
         )
     if after["log_loss_difference"]["value"] < 0:
-        return (
+        return Advice(
             "Calibration may help a little",
             f": {found['auto']} brings the {scores}, {tried}; that is within chance.",
         )
     if results["verdict"]["kind"] not in ("calibrated", "undecided"):
-        return (
+        return Advice(
             "No calibrator for everybody repairs it",
             f": {found['auto']} brings the {scores}, {tried}. The cause has to be found.",
         )
-    return (
+    return Advice(
         "Leave the probabilities as they are",
         f": {found['auto']} brings the {scores}, {tried}, no gain.",
     )
