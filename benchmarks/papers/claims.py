@@ -19,6 +19,7 @@ For a claim that less than an amount is lost, that loss takes the place of zero 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ import numpy as np
 from skcalib.utils.checking._groups import holm
 
 from .printed import Printed
+from .results import settings_of
 from .statistics import interval, ratio_interval
 from .tables import CALIBRATION, COLUMNS, LEVEL, NONE, Column
 
@@ -164,6 +166,12 @@ def judge(claim, settings):
         return Judgement("not testable here", [], column, effect)
     ends = (-effect, -effect) if claim.no_loss else (0.0, effect)
     return Judgement(verdict_of(results, *ends), results, column, effect, *ends, in_percent)
+
+
+@cache
+def judged(claim):
+    """Judge a claim by the results of its part that the repository keeps."""
+    return judge(claim, settings_of(claim.part))
 
 
 def _result(claim, methods, setting, rival, column, lost, in_percent):

@@ -11,7 +11,17 @@ import benchmarks.papers
 
 from . import depth, figures, gra, labels, prio, prio_images, pruning, rmd, shift, short
 from .beside import beside
-from .claims import OWN, VERDICTS, comparable, hardest, judge, sentence, stated, written
+from .claims import (
+    OWN,
+    VERDICTS,
+    comparable,
+    hardest,
+    judge,
+    judged,
+    sentence,
+    stated,
+    written,
+)
 from .forest import forest
 from .results import described, load, settings_of
 from .tables import POINTS, comparisons, csv_table
@@ -105,11 +115,6 @@ def picture(page):
     return beside(rows, unit)
 
 
-def judged(claims):
-    """Return (claim, judgement) of every claim."""
-    return [(claim, judge(claim, settings_of(claim.part))) for claim in claims]
-
-
 def line(claim, found):
     """Return a claim, the paper's figure, ours, and the verdict."""
     return claim.text, stated(claim, found), sentence(claim, found), found.verdict
@@ -117,7 +122,7 @@ def line(claim, found):
 
 def claims_table(claims):
     """Return the table of claims, one line each."""
-    rows = [line(*found) for found in judged(claims)]
+    rows = [line(claim, judged(claim)) for claim in claims]
     header = ["claim", "the paper", "found: gain [95 % interval]", "verdict"]
     return csv_table("", header, rows, widths="32 16 40 12")
 
@@ -134,16 +139,17 @@ def plot(lines):
 def headlines():
     """Return (study, claim, judgement) of the main claims, in all settings of their pages."""
     return [
-        (study.name, *found)
+        (study.name, claim, judged(claim))
         for study in STUDIES.values()
-        for found in judged([claim for claim in study.claims if claim.headline])
+        for claim in study.claims
+        if claim.headline
     ]
 
 
 def repeated():
     """Return (study, claim, judgement) of the main claims in the setting of the fresh seeds."""
     once = [(study, replace(claim, settings=(claim.headline,))) for study, claim, _ in headlines()]
-    return [(study, claim, judge(claim, settings_of(claim.part))) for study, claim in once]
+    return [(study, claim, judged(claim)) for study, claim in once]
 
 
 def pooled(claim):
@@ -197,7 +203,7 @@ def counts():
     every = sum(claims.values(), ())
     claims["the papers"] = [c for c in every if c.paper != OWN or c.reason]
     claims |= {"our own": [c for c in every if c not in claims["the papers"]], "all": every}
-    verdicts = {name: [found.verdict for _, found in judged(of)] for name, of in claims.items()}
+    verdicts = {name: [judged(claim).verdict for claim in of] for name, of in claims.items()}
     return {name: {v: found.count(v) for v in VERDICTS} for name, found in verdicts.items()}
 
 
@@ -269,7 +275,7 @@ def render():
         files[f"{page}_beside.svg"] = picture(page)
     for page, study in STUDIES.items():
         files[f"{page}_claims.inc"] = claims_table(study.claims)
-        files[f"{page}.svg"] = plot((claim.text, found) for claim, found in judged(study.claims))
+        files[f"{page}.svg"] = plot((claim.text, judged(claim)) for claim in study.claims)
         files[f"{page}_settings.inc"] = study.settings
         for name, part in study.parts.items():
             files[f"{name}.inc"] = part.table(settings_of(name))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .claims import judge
-from .results import settings_of
+from .claims import judged
 
 HOLDS, SMALLER, PART = "holds", "holds, smaller", "holds in part"
 OPEN, NOT = "undecided", "does not hold here"
@@ -36,7 +35,7 @@ def row_of(studies, study, start, settings=""):
     (claim,) = (c for c in studies[study].claims if c.text.startswith(start))
     if settings:
         claim = replace(claim, settings=tuple(settings.split("|")))
-    return claim, judge(claim, settings_of(claim.part))
+    return claim, judged(claim)
 
 
 def written(page):

@@ -9,35 +9,40 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from benchmarks.papers import page, short
-from benchmarks.papers.claims import METRICS, OF_INTEREST, VERDICTS, Claim, judge, sentence
+from benchmarks.papers.claims import METRICS, OF_INTEREST, VERDICTS, Claim, judge, judged, sentence
 from benchmarks.papers.printed import Printed
 from benchmarks.papers.results import RESULTS, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "evidence.rst", *sorted((DOCS / "evidence").glob("*.rst"))]
-RENDERED = page.render()
+DRAWN = sorted(path.name for path in (DOCS / "evidence").glob("*.svg"))
 CLAIMS = [claim for study in page.STUDIES.values() for claim in study.claims]
 
 
-def test_tables_plots_and_claims_are_those_of_the_results():
+@pytest.fixture(scope="module")
+def rendered():
+    return page.render()
+
+
+def test_tables_plots_and_claims_are_those_of_the_results(rendered):
     # "python -m benchmarks.papers page" writes them anew.
-    written = {name: (DOCS / "evidence" / name).read_text() for name in RENDERED}
-    assert [name for name in RENDERED if written[name] != RENDERED[name]] == []
+    written = {name: (DOCS / "evidence" / name).read_text() for name in rendered}
+    assert [name for name in rendered if written[name] != rendered[name]] == []
 
 
-def test_every_part_is_on_a_page_and_nothing_else_is_included():
+def test_every_part_is_on_a_page_and_nothing_else_is_included(rendered):
     included = [
         Path(name).name
         for path in [*PAGES, DOCS / "measured" / "losses.rst"]
         for name in re.findall(r"\.\. (?:include|image):: (\S+)", path.read_text())
     ]
-    assert sorted(included) == sorted(RENDERED)
+    assert sorted(included) == sorted(rendered)
     kept = [path.name for path in (DOCS / "evidence").iterdir() if path.suffix != ".rst"]
-    assert sorted(kept) == sorted(RENDERED)
+    assert sorted(kept) == sorted(rendered)
 
 
-def test_no_cell_is_a_lone_dash_which_would_be_a_bullet():
-    assert not [name for name, text in RENDERED.items() if '"-"' in text]
+def test_no_cell_is_a_lone_dash_which_would_be_a_bullet(rendered):
+    assert not [name for name, text in rendered.items() if '"-"' in text]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -66,14 +71,14 @@ def test_every_page_begins_with_what_its_rows_say():
 
 
 @pytest.mark.parametrize("name", page.SCREENS)
-def test_the_first_screen_shows_paper_and_ours_side_by_side(name):
+def test_the_first_screen_shows_paper_and_ours_side_by_side(name, rendered):
     text = (DOCS / "evidence" / f"{name}.rst").read_text()
     before = text.partition(".. dropdown::")[0]
     assert f"{name}_screen.inc" in before
     assert f"{name}_beside.svg" in before
     claims = [claim for claim, _ in page.screen(name)]
     assert sum(isinstance(claim.paper, Printed) for claim in claims) >= 4
-    drawn = RENDERED[f"{name}_beside.svg"]
+    drawn = rendered[f"{name}_beside.svg"]
     for claim, found in page.screen(name):
         if page.comparable(claim) and claim.paper.unit == claims[0].paper.unit and found.results:
             for figure in claim.paper.figures:
@@ -84,19 +89,19 @@ def test_results_are_compact():
     assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 600_000
 
 
-@pytest.mark.parametrize("name", [name for name in RENDERED if name.endswith(".svg")])
-def test_plots_are_whole_and_show_every_claim(name):
-    ET.fromstring(RENDERED[name])
+@pytest.mark.parametrize("name", DRAWN)
+def test_plots_are_whole_and_show_every_claim(name, rendered):
+    ET.fromstring(rendered[name])
     if name.removesuffix(".svg") in page.STUDIES:
-        verdicts = re.findall(rf"> ?({'|'.join(VERDICTS)})</text>", RENDERED[name])
+        verdicts = re.findall(rf"> ?({'|'.join(VERDICTS)})</text>", rendered[name])
         study = page.STUDIES[name.removesuffix(".svg")]
-        assert verdicts == [found.verdict for _, found in page.judged(study.claims)]
+        assert verdicts == [judged(claim).verdict for claim in study.claims]
 
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if not c.reason], ids=lambda c: c.text)
 def test_a_verdict_follows_from_intervals_and_effect(claim):
     """Written out again: no verdict without power."""
-    found = judge(claim, settings_of(claim.part))
+    found = judged(claim)
     effect = claim.effect or OF_INTEREST[claim.metric]
     if (
         isinstance(claim.paper, Printed)
