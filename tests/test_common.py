@@ -98,7 +98,7 @@ def _nets():
 
 def _label_cleaners():
     return [
-        LabelCleaningClassifier(LogisticRegression()),
+        LabelCleaningClassifier(LogisticRegression(), LabelIssueFinder(RMDScorer(), n_refits=0)),
         LabelCleaningClassifier(GaussianNB(), LabelIssueFinder(GaussianNB()), action="weight"),
     ]
 

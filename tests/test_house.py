@@ -2,10 +2,12 @@
 
 import ast
 import inspect
+import json
 import re
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 from importlib.util import find_spec
@@ -47,12 +49,22 @@ def _modules():
     return sorted(ROOT.rglob("*.py"))
 
 
+@cache
+def _tree(path):
+    return ast.parse(path.read_text())
+
+
+@cache
 def _imports(path, for_types=True):
-    """Yield (absolute dotted name, whether it runs when the module is imported).
+    """Return (absolute dotted name, whether it runs when the module is imported) of all.
 
     Without `for_types`, imports that only type checkers see are left out.
     """
-    tree = ast.parse(path.read_text())
+    return list(_each_import(path, for_types))
+
+
+def _each_import(path, for_types):
+    tree = _tree(path)
     package = ["skcalib", *path.relative_to(ROOT).parent.parts]
     late = {
         id(node)
@@ -114,7 +126,7 @@ def test_no_files_import_each_other_in_a_circle():
 
 @pytest.mark.parametrize("room", sorted(path.parent.name for path in ROOT.glob("*/_limits.py")))
 def test_limits_have_one_home_and_a_use(room):
-    trees = {path.stem: ast.parse(path.read_text()) for path in (ROOT / room).rglob("*.py")}
+    trees = {path.stem: _tree(path) for path in (ROOT / room).rglob("*.py")}
     set_in = {
         stem: {
             node.id
@@ -150,6 +162,7 @@ def test_private_files_are_imported_by_their_own_package_alone(path):
         assert package[: len(owner)] == owner, f"{path} imports {name}"
 
 
+@cache
 def _private_names_of_libraries():
     """Private names of the classes from scikit-learn, torch and skorch that ours derive from."""
     import skorch
@@ -169,7 +182,7 @@ def test_private_names_of_libraries_have_one_home(path):
     if where == "utils/meta/_private.py":
         return
     forbidden = _private_names_of_libraries()
-    tree = ast.parse(path.read_text())
+    tree = _tree(path)
     of_libraries = set()  # `torch`, `nn`, ...: what a private name may be reached through
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -192,7 +205,7 @@ def test_private_names_of_libraries_have_one_home(path):
 
 
 def _defined_names(path):
-    for node in ast.parse(path.read_text()).body:
+    for node in _tree(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         for target in getattr(node, "targets", [getattr(node, "target", None)]):
@@ -213,7 +226,7 @@ def test_helpers_are_imported_from_the_module_that_defines_them():
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_annotations_are_not_evaluated(path):
     """Else `help` spells out the union behind ArrayLike in every signature."""
-    tree = ast.parse(path.read_text())
+    tree = _tree(path)
     defines = any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(tree))
     names = [a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names]
     assert not defines or "annotations" in names
@@ -228,18 +241,30 @@ def test_heavy_packages_are_imported_late(path):
         assert not (at_import and top in HEAVY - allowed), f"{path} imports {top} at module level"
 
 
-@pytest.mark.parametrize(
-    "package", ["", *(f".{name}" for name in PACKAGES if name not in TORCH_ROOMS)]
-)
-def test_import_loads_nothing_heavy(package):
-    code = f"import sys, skcalib{package}; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
+LIGHT = ["", *(f".{name}" for name in PACKAGES if name not in TORCH_ROOMS)]
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """Return the modules that are loaded after each package, imported one after the other."""
+    code = f"""
+import sys, json, importlib
+loaded = {{}}
+for package in {LIGHT}:
+    importlib.import_module("skcalib" + package)
+    loaded[package] = list(sys.modules)
+print(json.dumps(loaded))
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("package", LIGHT)
+def test_import_loads_nothing_heavy(package, loaded):
     # scikit-learn itself imports pandas where it is installed.
-    assert not (HEAVY - {"pandas"}) & set(loaded)
+    assert not (HEAVY - {"pandas"}) & set(loaded[package])
     if not package:
-        assert not {"numpy", "sklearn", "scipy"} & set(loaded)
+        assert not {"numpy", "sklearn", "scipy"} & set(loaded[package])
 
 
 @pytest.mark.parametrize(
@@ -263,7 +288,7 @@ def test_missing_extra_is_named(package, missing, extra):
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_functions_stay_small(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             if body:

@@ -74,7 +74,7 @@ def test_interval_of_the_difference_of_means_is_that_of_a_paired_test():
         y,
         {name: np.stack([1 - p, p], axis=1) for name, p in probas.items()},
         metric=log_loss,
-        n_resamples=300,
+        n_resamples=100,
         random_state=0,
     )
     losses = [-np.log(np.where(y == 1, p, 1 - p)) for p in probas.values()]
