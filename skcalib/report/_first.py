@@ -17,7 +17,7 @@ from ._document import (
     points,
     threshold,
 )
-from ._limits import LEVEL
+from ._limits import FEWEST_TO_JUDGE, LEVEL
 from ._verdict import few, matters, names_of, of_models, parts_called, phrase
 
 # The color of a kind of verdict; all other kinds are bad.
@@ -150,6 +150,7 @@ def _rate(risk: float) -> str:
 def _advice(results: dict[str, Any]) -> list[Advice | None]:
     return [
         *_about_parts(results),
+        *_about_fine_columns(results["verdict"]["tested"]),
         _about_size(results),
         _repair.advice(results),
         _about_parts_later(results),
@@ -207,6 +208,23 @@ def _about_parts_later(results: dict[str, Any]) -> Advice | None:
         f"Then judge the {parts_called(off)} again",
         f": {names_of(off, len(parts))} {verb} off now, and may need a repair of their own.",
     )
+
+
+def _about_fine_columns(tested: list[dict[str, Any]]) -> list[Advice]:
+    """Return what to do about columns whose values are too many for groups that can be judged."""
+    everybody, found = tested[0], []
+    for column in dict.fromkeys(part["column"] for part in tested if part["kind"] == "group"):
+        sizes = [part["n_samples"] for part in tested if part.get("column") == column]
+        if max(sizes) < FEWEST_TO_JUDGE <= everybody["n_samples"] / 2:
+            found.append(
+                Advice(
+                    f"Join the values of {column}",
+                    f": none of its {count(len(sizes))} groups has {FEWEST_TO_JUDGE} samples. Bin "
+                    "numbers, for example by pandas.qcut; where the values say which samples "
+                    "belong together, pass them as groups instead of by.",
+                )
+            )
+    return found
 
 
 def _about_size(results: dict[str, Any]) -> Advice | None:

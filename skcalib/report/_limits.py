@@ -30,8 +30,8 @@ N_FOLDS = 5
 FEWEST_FOR_SHAPE = 30
 # Classes of fewer samples are named among the notes.
 FEW_OF_A_CLASS = 30
-# With fewer samples of a class, it is unknown what is odd in it.
-FEWEST_OF_A_CLASS = 10
+# With fewer samples of a class, it is unknown what is odd in it; of a group, whether it is off.
+FEWEST_TO_JUDGE = 10
 # Samples; with fewer, a fold has not ten.
 FEWEST_TO_REPAIR = 50
 # Fraction of the samples whose probability is 0 or 1, from which on a note says so.

@@ -130,7 +130,7 @@ class CalibrationReport:
         images : sequence of n_samples images, texts or rows of a table, default=None
             What is shown of a sample. None shows X where it holds texts, images or named columns.
         by : array-like of shape (n_samples,), dict or DataFrame of such, default=None
-            Groups that are judged as well: strings, numbers, categories, intervals. Missing
+            Few groups that are judged as well: strings, numbers, categories, intervals. Missing
             values are a group.
         groups : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
             Which samples belong together, such as those of a patient, by names of any kind.

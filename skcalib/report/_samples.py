@@ -19,7 +19,7 @@ from ..utils.meta._tables import row_index
 from ..utils.meta._warnings import collecting
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, label, number, percent, probability
-from ._limits import FEWEST_OF_A_CLASS, MANY_FEATURES
+from ._limits import FEWEST_TO_JUDGE, MANY_FEATURES
 
 N_SHOWN = 12
 # Longest edge of a picture in pixels; smaller images stay as they are, and the browser enlarges
@@ -74,8 +74,8 @@ def issues(data: ReportData) -> dict[str, Any]:
     finder, X, source = _finder(data)
     if finder is None:
         return {"table": None, "reason": "that takes features or a scorer"}
-    if len(present) < 2 or count[present].min() < FEWEST_OF_A_CLASS:
-        reason = f"every class must have {FEWEST_OF_A_CLASS} samples or more"
+    if len(present) < 2 or count[present].min() < FEWEST_TO_JUDGE:
+        reason = f"every class must have {FEWEST_TO_JUDGE} samples or more"
         return {"table": None, "reason": reason}
     with collecting() as doubts:
         finder.fit(X, np.searchsorted(present, data.codes), sample_weight=data.weight)

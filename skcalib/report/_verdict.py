@@ -470,7 +470,8 @@ def _could_hide(
     if unclear:
         largest = max(unclear, key=lambda part: part["hidden"])
         size += f", and up to {points(largest['hidden'])} {_where(largest)}"
-        size += f" ({count(largest['n_samples'])} samples)"
+        n = largest["n_samples"]
+        size += f" ({count(n)} sample{'s' if n != 1 else ''})"
     sentences = [f"{size}."]
     doubt = min(tested, key=lambda entry: entry["pvalue"])
     if ALPHA < doubt["pvalue"] <= 0.1:

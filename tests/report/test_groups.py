@@ -1,5 +1,7 @@
 """Groups of any kind: strings, numbers, intervals, categories, missing values."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,3 +173,25 @@ def test_few_groups_are_too_few_to_try_calibrators(predictions, n_groups):
     found = report.results_["calibrators"]
     assert (found["table"], found["best"]) == (None, None)
     assert "that takes 50 samples, in 5 groups and two classes among them" in report.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("by", "n_groups"),
+    [
+        (np.arange(400), 400),
+        (np.arange(400) // 2, 200),
+        (np.arange(400) % 2, None),
+        (np.arange(400) // 390, None),  # one of them is large
+    ],
+)
+def test_values_that_are_too_many_for_groups_are_to_be_joined(by, n_groups):
+    y, proba, _ = make_predictions(400, n_classes=2, random_state=1)
+    page = CalibrationReport.from_predictions(y, proba, by={"age": by}).to_markdown()
+    told = re.search("Join the values of age.*none of its (\\d+) groups has 10 samples", page)
+    assert (told and int(told[1])) == n_groups
+
+
+def test_few_samples_cannot_be_joined_into_groups():
+    y, proba, _ = make_predictions(18, n_classes=2, random_state=1)
+    page = CalibrationReport.from_predictions(y, proba, by={"age": np.arange(18) % 2})
+    assert "Join the values" not in page.to_markdown()
