@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.label_sets import NOISES, LabelSet, label_sets
 from benchmarks.labels_trust import JUDGES
-from skcalib.labels import LabelIssueFinder, _issues, _judges
+from skcalib.labels import LabelIssueFinder, _issues
 from skcalib.labels._judges import judges_of
 from skcalib.labels._trust import doubts_of
 
@@ -99,12 +99,12 @@ class _Remembered:
         return self.said[key].copy()
 
 
-_SAID: dict[Any, dict[str, dict[bytes, Any]]] = {}
+_SAID: dict[int, dict[str, dict[bytes, Any]]] = {}
 
 
 def fitted(number: int, of: LabelSet) -> LabelIssueFinder:
     """Return the finder, whose judges say what they have said before."""
-    said = _SAID.setdefault((number, _judges.DETERMINANT), {})
+    said = _SAID.setdefault(number, {})
 
     def remembered(*args: Any, **options: Any) -> dict[str, Any]:
         judges = judges_of(*args, **options)
@@ -228,10 +228,6 @@ def _rule(name: str, decides: str, value: Any, *constants: str) -> Rule:
     return Rule(name, decides, dict.fromkeys(constants, value))
 
 
-def _no_correlation(last: Any, fit: Any) -> tuple[float, float]:
-    return 0.0, 0.0
-
-
 RULES = [
     _rule("HIDDEN", "wrong labels that look like right ones", 0.0, ROUNDS + "HIDDEN"),
     _rule("WEIGHT_OF_FIRST", "mean with the first round", 0.0, ROUNDS + "WEIGHT_OF_FIRST"),
@@ -253,10 +249,6 @@ RULES_AFTER_FIT = [
     _rule("SURE", "doubt of any wrong label", 0.0, TRUST + "SURE"),
     _rule("WEAK, doubt", "doubt of weak judges", 0.0, TRUST + "WEAK"),
     _rule("KNOWN", "doubt of features", -np.inf, TRUST + "KNOWN"),
-    _rule("CORRELATED", "doubt of misfits (here any)", 0.0, TRUST + "CORRELATED"),
-    _rule(
-        "misfits", "whether surprises that cluster are one", _no_correlation, TRUST + "surprises"
-    ),
 ]
 ROOM = Room(RULES, losses)
 AFTER_FIT = Room(RULES_AFTER_FIT, losses_after_fit)

@@ -16,13 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from ..utils.checking._groups import copy_codes, group_codes, merged
-from ._limits import (
-    FEW,
-    N_NEIGHBORS,
-    SHARE_OF_RING,
-    SOME_SAMPLES,
-    STANDARD_ERRORS,
-)
+from ._limits import FEW, N_NEIGHBORS, SOME_SAMPLES, STANDARD_ERRORS
 
 
 class Distinct(NamedTuple):
@@ -93,15 +87,8 @@ def _n_twins(X: NDArray, codes: NDArray[np.intp]) -> int:
     own = nearest == asked[:, None]
     own[~own.any(axis=1), -1] = True
     nearest = nearest[~own].reshape(len(asked), -1)
-    ring = codes[nearest[:, -N_NEIGHBORS:]]
-    majority = np.array([np.bincount(row).argmax() for row in ring])
-    united = (ring == majority[:, None]).mean(axis=1) >= SHARE_OF_RING
     same = codes[nearest] == codes[asked][:, None]
-    surprising = (
-        united
-        & (majority != codes[asked])
-        & (same[:, -N_NEIGHBORS:].mean(axis=1) <= 1 / N_NEIGHBORS)
-    )
+    surprising = same[:, -N_NEIGHBORS:].sum(axis=1) <= 1
     found, largest = 0, 0.0
     for number in range(1, FEW + 1):
         # Where labels differ from place to place, they agree less and less, without such a step.

@@ -46,7 +46,6 @@ from ..utils.meta._private import _safe_indexing
 from ..utils.meta._warnings import collecting, ignoring, warn
 from ._limits import (
     BLOCK_ELEMENTS,
-    DETERMINANT,
     LARGEST_RATIO,
     MOST_OF_FOREST,
     MOST_OF_NEIGHBORS,
@@ -127,7 +126,8 @@ class LeaveOneOut:
 
         Distances to means of few samples become those of a new sample. The mean of m samples errs
         by 1/m of the variance, which widens the Gaussian of a new sample by 1 + 1/m: its distance
-        shrinks, and the logarithm of its determinant grows.
+        shrinks. (The logarithm of its determinant grows as well. That is left out: the sizes of
+        classes mean little where labels are wrong.)
         """
         with collecting() as notes:
             self.scorer.fit(self.X, labels, self.weight)
@@ -145,12 +145,8 @@ class LeaveOneOut:
         # The own class is without the sample. With no rest, the distance is infinite and a factor
         # of 0 would make it NaN.
         of_own = np.where(member & (rest > 0), rest / (rest + 1.0), factor[own])
-        of_members = (of_own * gaussians.to_own(*fitted))[member]
-        # Of independent features, this would be their number.
-        n_features = np.median(of_members[np.isfinite(of_members)])
-        penalty = DETERMINANT * n_features * np.log1p(1.0 / size)
         # One sample does not make a class that others could belong to.
-        penalty[size <= 1.0] = np.inf
+        penalty = np.where(size > 1.0, 0.0, np.inf)
         columns = class_positions(plain.classes_, classes)
         self._of_classes = plain, factor, penalty, columns
 

@@ -24,11 +24,6 @@ AHEAD = 0.674
 # CLINC150, 5 samples per class, calibration error after, and of the mean: 40 % random flips .101,
 # .051; 20 % nearest-class flips .075, .048. With 20 samples, 40 % random: .006, .010.
 WEIGHT_OF_FIRST = 5.0
-# Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
-# is better for classes of unequal size (CLINC150, 3 to 90 samples per class: precision of near
-# flips .76, .79, .82 with none, half, all of it) and worse for few samples with wrong labels,
-# whose numbers mean less (5 per class, 20 % random flips: right after repair .940, .929, .920).
-DETERMINANT = 0.5
 
 # Checks.
 # Before any check, standard deviations of intercept and logarithm of the slope around 0: those of
@@ -63,14 +58,9 @@ WEAK = 2 / 3
 # Units of log-likelihood that judges who know anything gain over the class frequencies: those of
 # noise gain 7 in 1 of 169 runs.
 KNOWN = 7.0
-# A correlation of unexpected labels between neighbors that judges who fit the classes do not show.
-CORRELATED = 0.06
 # Standard errors of what never happens by chance: mean ranks of checks (2 000 random draws were
-# off by 3.5 at most), correlations of neighbors, twins.
+# off by 3.5 at most), twins.
 STANDARD_ERRORS = 4.5
-# Labels of near twins agree more often than those of the next neighbor, where this part of the
-# neighbors beyond hold one other class.
-SHARE_OF_RING = 0.6
 # Columns whose scales differ by more.
 LARGEST_RATIO = 1e3
 

@@ -140,14 +140,6 @@ def _doubt_of_each(belief: NDArray) -> NDArray:
     return np.maximum(np.where(top, row_sums(rest)[:, None], 1.0 - rest), 1e-35)
 
 
-def expected_labels(belief: NDArray, flips: NDArray, near: float) -> NDArray:
-    """Return the probabilities of all labels, whatever the given one."""
-    proba = (1.0 - near) * (belief @ flips)
-    if near:
-        proba += near * belief * _of_others(belief / _doubt_of_each(belief), belief)
-    return proba
-
-
 def pool(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
     """Return the weighted sum of the distances, those of the class frequencies last."""
     total = distances[0] * distances[0].dtype.type(weights[0])

@@ -9,16 +9,13 @@ from sklearn.frozen import FrozenEstimator
 from ..utils.checking._proba import binomial_interval
 from ._judges import OutOfFold, features_of, nearest_others
 from ._limits import (
-    CORRELATED,
     FEW,
     KNOWN,
     NUMBERS_OF_NEIGHBORS,
     SOME_SAMPLES,
-    STANDARD_ERRORS,
     SURE,
     WEAK,
 )
-from ._noise_model import NoiseFit, believe, expected_labels, rows_of
 from ._rounds import Judged, Round
 
 ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
@@ -47,12 +44,6 @@ def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
         doubts.append(
             f"The model expects only {last.agreement(judged.fit):.0%} of the labels: it knows too "
             f"little of the classes, so that many issues may be right. {ADVICE}"
-        )
-    correlation, error = surprises(last, judged.fit)
-    if correlation > max(CORRELATED, STANDARD_ERRORS * error):
-        doubts.append(
-            f"Unexpected labels cluster (neighbor correlation {correlation:.2f}): the model "
-            f"misfits there, so that many issues may be right. {ADVICE}"
         )
     return tuple(doubts)
 
@@ -88,30 +79,3 @@ def of_seen_labels(last: Round) -> list[str]:
                 "fitted out-of-fold, or one that has not seen these samples."
             )
     return doubts
-
-
-def surprises(last: Round, fit: NoiseFit) -> tuple[float, float]:
-    """Return the correlation of surprises between neighbors, and its standard error.
-
-    The surprise of a label is the label, as a unit vector, minus the probabilities of all
-    labels. Where these are right, surprises of different samples are uncorrelated, whatever
-    labels are flipped; judges that fit the classes badly are surprised in the same places.
-    (0, 0) without features, and where neighbors are judges and have had their say.
-    """
-    number = NUMBERS_OF_NEIGHBORS[1]
-    rows = np.flatnonzero((last.given.weight > 0) & ~last.given.verified)
-    rows = np.random.default_rng(0).permutation(rows)[:SOME_SAMPLES]
-    features = features_of(last.given.judges, rows)
-    if features is None or "neighbors" in last.given.judges or len(rows) <= number:
-        return 0.0, 0.0
-    belief = believe(rows_of(last.distances, rows), fit.weights)
-    surprise = -expected_labels(belief, fit.flips, fit.near)
-    surprise[np.arange(len(rows)), last.given.codes[rows]] += 1.0
-    around = np.zeros_like(surprise)
-    for column in nearest_others(features, number).T:
-        around += surprise[column]
-    products = np.einsum("nk,nk->n", surprise, around) / number
-    total = np.einsum("nk,nk->", surprise, surprise)
-    # Nearly all pairs of neighbors are counted twice.
-    error = np.sqrt(2.0 * products @ products)
-    return float(products.sum() / total), float(error / total)

@@ -20,6 +20,7 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer, RMDScorer
 from skcalib.labels import LabelIssueFinder, find_label_issues
 from skcalib.labels._checks import drawn, inclusion, rate_of
+from skcalib.labels._distinct import with_twins
 from skcalib.utils import SkcalibWarning
 
 X, Y = load_digits(return_X_y=True)
@@ -107,8 +108,6 @@ def test_probabilities_mean_what_they_say():
         assert (~flipped[inside]).mean() == pytest.approx(p[inside].mean(), abs=0.15)
 
 
-# Linear boundaries are surprised in the same places, and find the wrong labels all the same.
-@pytest.mark.filterwarnings("ignore:Unexpected labels cluster")
 def test_any_classifier_gives_out_of_fold_probabilities():
     given, flipped = flip_labels(Y, fraction=0.1, random_state=0)
     pipe = make_pipeline(PCA(30, random_state=0), LinearDiscriminantAnalysis())
@@ -124,8 +123,7 @@ def test_any_classifier_gives_out_of_fold_probabilities():
 
 
 # Ten features tell the digits poorly.
-@pytest.mark.filterwarnings("ignore:The model expects", "ignore:Unexpected labels cluster")
-@pytest.mark.filterwarnings("ignore:.*rows of X are equal", "ignore:Classes that the model")
+@pytest.mark.filterwarnings("ignore:The model expects", "ignore:.*rows of X are equal")
 def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     fitted = []
     fit = GaussianNB.fit
@@ -206,7 +204,7 @@ def test_weight_zero_is_removal_and_only_ratios_of_weights_infer():
     assert weighted.noise_rate_ == pytest.approx(rate, abs=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:Unexpected labels cluster", "ignore:sample_weight sums to")
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
 def test_ten_of_each_are_no_more_evidence_than_one():
     given, _ = flip_labels(Y[:400], fraction=0.1, random_state=0)
     widths = []
@@ -274,6 +272,16 @@ def test_near_twins_do_not_judge_one_another():
     assert found.sum() > 0.8 * 2 * flipped.sum()
     low, high = finder.noise_rate_interval_
     assert low <= flipped.mean() <= high
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_near_twins_are_found_where_many_classes_overlap(seed):
+    X, y = make_blobs(250, 3, centers=10, cluster_std=8.0, random_state=seed)
+    given, _ = flip_labels(y, fraction=0.2, random_state=seed)
+    noise = np.random.default_rng(seed).normal(scale=0.05 * X.std(axis=0), size=X.shape)
+    assert with_twins(X, given, None) is None
+    groups = with_twins(np.concatenate([X, X + noise]), np.tile(given, 2), None)
+    assert np.mean(groups[:250] == groups[250:]) > 0.9
 
 
 def test_checks_are_drawn_in_proportion_to_weight():

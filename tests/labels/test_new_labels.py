@@ -21,7 +21,6 @@ NEW, WRONG = flip_labels(Y_NEW, fraction=0.15, random_state=1)
 SCORER = make_pipeline(PCA(30, random_state=0), RelativeMahalanobisScorer())
 
 
-@pytest.mark.filterwarnings("ignore:Unexpected labels cluster")
 @pytest.mark.parametrize(
     "estimator", [None, SCORER, LogisticRegression(C=0.01, max_iter=500), [SCORER, GaussianNB()]]
 )
