@@ -34,6 +34,8 @@ N_BINS = 15
 N_RESAMPLES = 200
 N_POPULATION = 400_000
 FLOOR = 2e-16
+# What a width should be at most, as a multiple of an oracle's.
+AIM = 1.2
 METRICS = {
     "ECE": (expected_calibration_error, {}),
     "equal mass": (expected_calibration_error, {"strategy": "quantile"}),
@@ -336,6 +338,26 @@ def table_of_widths(lines: list[dict]) -> str:
         ratios = (shown(r["width"] / r["oracle"], 1) for r in of_regime)
         rows.append((regime, str(ece["n"]), *ratios, shown(ece["width"], 3)))
     return simple_table(("model", "samples", *METRICS, "width, ECE"), rows)
+
+
+def text_of_widths(lines: list[dict]) -> str:
+    """Return what the user guide says of these widths: where the aim is met, and where not."""
+    ratios: dict[str, dict[str, float]] = {metric: {} for metric in METRICS}
+    for line in lines:
+        # As the table shows it.
+        ratios[line["metric"]][line["regime"]] = round(line["width"] / line["oracle"], 1)
+    met = {metric: [r for r, ratio in of.items() if ratio <= AIM] for metric, of in ratios.items()}
+    counts = [f"{len(names)} ({metric})" for metric, names in met.items()]
+    ece = sorted(ratios["ECE"].items(), key=lambda pair: -pair[1])
+    quoted, least = [f'"{name}"' for name in met["ECE"]], ece[-len(met["ECE"]) - 1][1]
+    largest, which = max((r, (m, of)) for m, each in ratios.items() for of, r in each.items())
+    return (
+        f"The aim is at most {AIM} times the oracle's width. Of the {len(REGIMES)} regimes it is "
+        f"met in {', '.join(counts[:-1])} and {counts[-1]}. For the ECE these are "
+        f"{', '.join(quoted[:-1])} and {quoted[-1]}; elsewhere it takes {least} "
+        f'to {ece[0][1]} times, most for "{ece[0][0]}". Farthest from the aim is the {which[0]} '
+        f'error for "{which[1]}", {largest} times.'
+    )
 
 
 def guide_table(lines: list[dict]) -> str:

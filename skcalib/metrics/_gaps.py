@@ -8,7 +8,8 @@ gaps under a kernel. Once every sample has its cell, a resample costs one sum ov
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,14 +117,18 @@ class GapError:
     ) -> None:
         self.rule, self.norm, self.bandwidth, self.squared = rule, norm, bandwidth, squared
         self.counts = counts
-        self.index, self.n_cells = index, n_cells
+        self.n_cells = n_cells
+        # The cells of all columns are counted through, as the columns of the matrices are.
+        kind = np.int32 if max(index.size, index.shape[1] * n_cells) < 2**31 else np.int64
+        self.cells = np.add(index, n_cells * np.arange(index.shape[1]), dtype=kind)
         self.codes, self.proba, self.weight, self.groups = codes, proba, weight, groups
         column = np.arange(index.shape[1])
         self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
         # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells).
         # In float64: a rounded gap would exceed its equals among the errors by chance.
-        stated = proba.reshape(index.shape).astype(np.float64)
-        self._gap = self._matrix(stated - self._is_correct)
+        gap = proba.reshape(index.shape).astype(np.float64)
+        gap -= self._is_correct
+        self._gap = self._matrix(gap)
         needs_mass, debiased = norm != "l1" and rule != "ks", rule == "debiased"
         self._mass = self._matrix(np.ones(index.shape)) if needs_mass else None
         self._correct = self._matrix(self._is_correct) if debiased else None
@@ -131,15 +136,28 @@ class GapError:
         self.statistic = float(self.errors(self.observed)[0])
 
     def _matrix(self, values: NDArray) -> csr_array:
-        n, n_columns = self.index.shape
-        cells = (self.index + self.n_cells * np.arange(n_columns)).ravel()
-        values = (values * self.weight[:, np.newaxis]).ravel()
-        ends = np.arange(n + 1) * n_columns
-        return csr_array((values, cells, ends), shape=(n, n_columns * self.n_cells))
+        """Return the weights times values, which are overwritten where they are float64."""
+        n, n_columns = self.cells.shape
+        values = values.astype(np.float64, copy=False)
+        values *= self.weight[:, np.newaxis]
+        ends = n_columns * np.arange(n + 1, dtype=self.cells.dtype)
+        size = n_columns * self.n_cells
+        return csr_array((values.ravel(), self.cells.ravel(), ends), shape=(n, size))
+
+    def _sums(self, columns: Iterable[Any]) -> NDArray[np.float64]:
+        """Return the sums over cells of the weights times columns of values, (n_columns, n_cells).
+
+        One column after the other: a matrix of all would be as large again as the gaps.
+        """
+        sums = [
+            np.bincount(cells - k * self.n_cells, self.weight * values, self.n_cells)
+            for k, (cells, values) in enumerate(zip(self.cells.T, columns))
+        ]
+        return np.stack(sums)
 
     def bootstrap(self, seeds: NDArray[np.int64] | OneSeed) -> list[Draws]:
         """Return the gaps of samples, or of groups, drawn with replacement."""
-        n, drawn = len(self.index), []
+        n, drawn = len(self.cells), []
         if isinstance(seeds, OneSeed):
             return [self.draws(counts) for counts in seeds.counts(n, self.groups)]
         for part in np.array_split(seeds, -(-len(seeds) * n // _COUNTS_AT_ONCE)):
@@ -151,27 +169,23 @@ class GapError:
         """Return the errors of labels drawn from the probabilities."""
         if isinstance(seeds, OneSeed):
             return self._of_one_seed(seeds)
-        n, n_columns = self.index.shape
-        of_column = self.n_cells * np.arange(n_columns)
-        stated, mass = (
-            (np.ones(n) @ self._matrix(values.reshape(self.index.shape))).reshape(n_columns, -1)
-            for values in (self.proba, np.ones(self.index.shape))
-        )
-        values = []
+        n, n_columns = self.cells.shape
+        stated = self._sums(self.proba.reshape(self.cells.shape).T)
+        mass, values = self._sums(repeat(1.0)), []
         for part in np.array_split(seeds, -(-len(seeds) * stated.size // _GAPS_AT_ONCE)):
             drawn = np.empty((len(part), *stated.shape))
             for codes, correct in zip(drawn_labels(self.proba, part), drawn):
                 row = np.arange(n) if n_columns > 1 else np.flatnonzero(codes)
                 column = codes[row] if n_columns > 1 else 0
-                cell = of_column[column] + self.index[row, column]
+                cell = self.cells[row, column]
                 correct[:] = np.bincount(cell, self.weight[row], stated.size).reshape(stated.shape)
             values += self.errors_of_correct(stated, mass, drawn).tolist()
         return values
 
     def _of_one_seed(self, seeds: OneSeed) -> list[float]:
         """Return the same as :meth:`by_chance`, all draws of a block at once."""
-        n, n_columns = self.index.shape
-        cells = self._matrix(np.ones(self.index.shape))
+        n, n_columns = self.cells.shape
+        cells = self._matrix(np.ones(self.cells.shape))
         stated = (np.ones(n) @ (self._gap + self._matrix(self._is_correct))).reshape(n_columns, -1)
         mass, values = (np.ones(n) @ cells).reshape(n_columns, -1), []
         for codes in seeds.labels(self.proba):
@@ -192,7 +206,7 @@ class GapError:
         Of a calibrated model the gaps of a group have mean 0, however alike its samples are, and
         groups are independent: the wild bootstrap.
         """
-        samples = np.arange(len(self.index))
+        samples = np.arange(len(self.cells))
         members = csr_array((np.ones(len(samples)), (self.groups, samples)))
         of_groups = members @ self._gap
         mass, correct = (
@@ -213,13 +227,9 @@ class GapError:
 
     def by_stated(self) -> NDArray[np.float64]:
         """Return the variance of every gap of a calibrated model, of bins and the norm "l1"."""
-        stated = self.proba.reshape(self.index.shape).astype(np.float64)
-        spread = stated * (1 - stated) * self.weight[:, np.newaxis]
-        return (self.weight_sums(spread)) / self.weight.sum() ** 2
-
-    def weight_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums over cells of the weights times values (n_samples, n_columns)."""
-        return np.ones(len(self.index)) @ self._matrix(values)
+        stated = (p.astype(np.float64) for p in self.proba.reshape(self.cells.shape).T)
+        sums = self._sums(p * (1 - p) * self.weight for p in stated)
+        return sums.ravel() / self.weight.sum() ** 2
 
     def errors_of_correct(
         self, stated: NDArray, mass: NDArray, correct: NDArray
@@ -287,7 +297,7 @@ class GapError:
         """Return the error of gaps ``scale * shape`` that are free of chance."""
         if self.rule == "smooth" and shape is self.observed.gaps:
             # Another error is another bandwidth.
-            excess = (np.ones(len(self.index)) @ self._gap) / self.weight.sum()
+            excess = (np.ones(len(self.cells)) @ self._gap) / self.weight.sum()
             return error_of_excess(scale * excess, None)
         return scale * float(_NORMS[self.norm](shape)[0])
 
@@ -308,7 +318,7 @@ class MergedError(GapError):
 
     def by_chance(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
         """Return the errors of labels drawn from the probabilities."""
-        cells, size = self.index[:, 0], self.n_cells
+        cells, size = self.cells[:, 0], self.n_cells
         stated, mass = (
             np.bincount(cells, values, size)[np.newaxis]
             for values in (self.weight * self.proba, self.weight)
@@ -327,17 +337,17 @@ def _generators(seeds: NDArray[np.int64] | OneSeed) -> Iterator[np.random.Genera
 
 def merged(error: GapError) -> GapError:
     """Return the error of very many samples as a :class:`MergedError`, others as they are."""
-    n_samples, n_columns = error.index.shape
+    n_samples, n_columns = error.cells.shape
     plain = error.groups is None and n_columns == 1 and not np.ptp(error.weight)
     if not plain or error.counts or n_samples < _MERGED or error.weight[0] != 1:
         return error
     step = np.minimum((error.proba.ravel() * _MOST_STEPS).astype(np.intp), _MOST_STEPS - 1)
-    key = 2 * (error.index[:, 0] * _MOST_STEPS + step) + (error.codes == 1)
+    key = 2 * (_MOST_STEPS * error.cells[:, 0].astype(np.intp) + step) + (error.codes == 1)
     _, first, place, count = np.unique(
         key, return_index=True, return_inverse=True, return_counts=True
     )
     proba = np.bincount(place, error.proba.ravel()) / count
-    samples = error.index[first], error.n_cells, error.codes[first], proba, count.astype(float)
+    samples = error.cells[first], error.n_cells, error.codes[first], proba, count.astype(float)
     return MergedError(
         error.rule,
         error.norm,
@@ -397,7 +407,9 @@ def drawn_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDAr
     """Yield labels drawn from the probabilities, for every seed."""
     # The drawn class is the number of cumulative probabilities that u reaches. The last of
     # them is left out: rounded below 1, it would let u reach a class that is not there.
-    below = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1] if proba.ndim == 2 else None
+    below = proba[:, :-1].astype(np.float64) if proba.ndim == 2 else None
+    if below is not None:
+        np.cumsum(below, axis=1, out=below)
     for seed in seeds:
         u = np.random.default_rng(seed).uniform(size=len(proba))
         codes = u < proba if below is None else (u[:, np.newaxis] >= below).sum(axis=1)
@@ -436,7 +448,9 @@ def gap_error(
     every = [uniform_edges(given["n_bins"])] * columns.shape[1]
     if given["strategy"] == "quantile":
         every = [quantile_edges(column, given["n_bins"], weight) for column in columns.T]
-    index = np.stack([bin_index(c, edges) for c, edges in zip(columns.T, every)], axis=1)
+    index = np.empty(columns.shape, dtype=np.int32)
+    for k, edges in enumerate(every):
+        index[:, k] = bin_index(columns[:, k], edges)
     norm = given.get("norm", kind.norm)
     n_cells = max(map(len, every)) - 1
     return GapError(kind.rule, norm, index, n_cells, *samples, squared=given.get("squared", False))

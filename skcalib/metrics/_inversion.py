@@ -194,7 +194,7 @@ class Inversion:
         proba, correct = error.proba.ravel().astype(np.float64), error.codes == 1
         if error.rule in ("bins", "debiased"):
             clear = gaps[0, 0] < -_CLEAR * self.noise.gaps[:, 0].std(axis=0)
-            turned = clear[error.index[:, 0]]
+            turned = clear[error.cells[:, 0]]
             proba, correct = np.where(turned, 1 - proba, proba), correct ^ turned
         ends = np.array(self._mean_range(correct, proba, tail))
         limit = float(np.abs(ends - np.average(proba, weights=error.weight)).max())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..utils.checking._guard import told
 from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions
 from ._base import FEW, PredictionDisplay, plain_text
@@ -116,10 +117,12 @@ class ClassReliabilityDisplay(PredictionDisplay):
                 "y_proba": predictions.proba[:, k],
                 "sample_weight": sample_weight,
             }
-            numbers = diagram_numbers(
-                data, kind=kind, bins=bins, confidence_level=confidence_level,
-                simultaneous=simultaneous, interval=False, zoom=None,
-            )  # fmt: skip
+            # The columns have been looked at, all together and in less time than one by one.
+            with told():
+                numbers = diagram_numbers(
+                    data, kind=kind, bins=bins, confidence_level=confidence_level,
+                    simultaneous=simultaneous, interval=False, zoom=None,
+                )  # fmt: skip
             diagrams.append(ReliabilityDisplay(**numbers, name=f"n = {n:,.0f}", pos_label=1))
         # The last key counts first: the error of few samples is mostly chance, and ranks last.
         errors = np.array([diagram.calibration_error for diagram in diagrams])

@@ -50,6 +50,7 @@ def test_a_promise_stands_and_is_measured(promise):
 def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.guide_table(results("coverage")) in guide("intervals")
     assert coverage.table_of_widths(results("coverage")) in guide("intervals")
+    assert coverage.text_of_widths(results("coverage")) in one_line(guide("intervals"))
     assert dependence.guide_table(results("dependence")) in guide("guarantees")
     differences = results("coverage_differences")
     assert coverage.table_of_differences(differences) in guide("intervals")

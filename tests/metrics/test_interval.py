@@ -1,4 +1,5 @@
 import inspect
+import tracemalloc
 from functools import partial, wraps
 
 import numpy as np
@@ -377,7 +378,7 @@ def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
     alone = Resampled.of(metric, options, y, proba)
     together = alone.alone()
     error, merged = alone.error, together.error
-    assert len(merged.index) < 0.8 * len(error.index)
+    assert len(merged.cells) < 0.8 * len(error.cells)
     assert merged.weight.sum() == 6000
     assert merged.statistic == pytest.approx(error.statistic, abs=1e-12)
     seeds = draw_seeds(0, 400)
@@ -405,3 +406,17 @@ def test_other_samples_are_drawn_one_by_one(data, given, monkeypatch):
     more = {"weights": {"sample_weight": weight}, "groups": {"groups": y}}.get(given, {})
     resampled = Resampled.of(metric, {}, y, proba, **more)
     assert resampled.alone().error is resampled.error
+
+
+def test_the_interval_of_many_classes_keeps_few_copies_of_the_probabilities():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(200, 0.1), size=2000).astype(np.float32)
+    y = rng.integers(200, size=len(proba))
+    tracemalloc.start()
+    calibration_error_interval(
+        y, proba, metric=classwise_calibration_error, n_resamples=20, random_state=0
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Gaps and sums of probabilities in float64, places of 4 bytes, and draws of labels.
+    assert peak < 27 * proba.size
