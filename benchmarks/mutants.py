@@ -5,8 +5,8 @@
 A mutant swaps a comparison, a sum, a minimum, a truth value or a number of a file. It is killed if
 a test fails that passes without it, or does not end. `--since` takes only lines that have changed
 since a commit. The tests are those of the file's folder that name it or what it defines, and its
-examples; or those of `--tests`. With `--map`, they are those that run the line, the nearest first:
-the file of the map is written where there is none, by all tests, which takes as long as they take.
+examples; or those of `--tests`. With `--map`, they are those of `--tests`, or of all, that run the
+line, the nearest first: the file of the map is written where there is none, by running them.
 All of it happens in a copy of the repository, so that an interruption leaves nothing behind.
 
 Two kinds of numbers are left alone. Those of named constants are choices: ablations measure them,
@@ -318,9 +318,10 @@ def drawn_of(files: list[Path], since: str | None, number: int, seed: int) -> di
     return drawn
 
 
-def write_map(file: Path, folder: Path) -> None:
-    """Run all tests of a copy of the repository, each as a context of its own."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", "skcalib"]
+def write_map(file: Path, folder: Path, tests: list[str]) -> None:
+    """Run tests of a copy of the repository, each as a context of its own."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    command += ["-n", str(os.cpu_count()), "--dist", "worksteal"]
     command += ["--cov=skcalib", "--cov-context=test", "--cov-report="]
     environment = {
         "COVERAGE_FILE": str(file),
@@ -338,7 +339,9 @@ def main() -> None:
         "--draw", type=int, default=40, help="mutants drawn, of all files together"
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tests", nargs="+", help="instead of those found by name")
+    parser.add_argument(
+        "--tests", nargs="+", help="instead of those found by name, or of all for the map"
+    )
     parser.add_argument("--map", type=Path, help="which tests run a line; written if not there")
     parser.add_argument(
         "--results", type=Path, help="file; what it has as killed is not run again"
@@ -357,13 +360,13 @@ def main() -> None:
         copy = Path(folder)
         copy_repository(copy)
         if arguments.map and not arguments.map.exists():
-            write_map(arguments.map.resolve(), copy)
+            write_map(arguments.map.resolve(), copy, arguments.tests or ["tests", "skcalib"])
         where = Map(arguments.map) if arguments.map else None
         for file, chosen in drawn.items():
             source, target = file.read_text(), copy / file.relative_to(ROOT)
             for name, mutant in chosen.items():
-                tests = arguments.tests
-                tests = tests or (where.tests(file, mutant[0]) if where else tests_of(file))
+                tests = where.tests(file, mutant[0]) if where else arguments.tests
+                tests = tests or tests_of(file)
                 other = changed(source, mutant)
                 by = known.get(name) or killer(tests, copy, target, source, other)
                 n_all, n_killed = n_all + 1, n_killed + (by is not None)

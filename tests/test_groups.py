@@ -4,6 +4,8 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     GridSearchCV,
@@ -13,6 +15,8 @@ from sklearn.model_selection import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skcalib.difficulty import (
     DifficultyAwareClassifier,
@@ -23,7 +27,7 @@ from skcalib.difficulty import (
 )
 from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
 from skcalib.posthoc import PostHocCalibratedClassifier, TemperatureScaling
-from skcalib.selection import SelectiveClassifier
+from skcalib.selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
 
 RNG = np.random.default_rng(0)
 # Every patient has five samples, which are the same but for a little noise.
@@ -84,6 +88,86 @@ def test_groups_reach_the_folds(name, cv, routing):
         blind = learned(build(cv=listed).fit(*rows))
         grouped = learned(build(cv=cv).fit(*rows, groups=PATIENTS[shuffled]))
     assert grouped > blind + 0.05
+
+
+class Asks(ClassifierMixin, BaseEstimator):
+    """A classifier that asks for groups, as if for folds of its own, and keeps what it got."""
+
+    fits = []
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        self.fits.append((np.asarray(X)[:, -1].astype(int), groups))
+        self.model_ = GaussianNB().fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+
+OUTER = {
+    "PostHoc": lambda inner: PostHocCalibratedClassifier(inner, TemperatureScaling(), cv=3),
+    "Ensemble": lambda inner: PostHocCalibratedClassifier(
+        inner, TemperatureScaling(), cv=3, ensemble=True
+    ),
+    "Selective": lambda inner: SelectiveClassifier(inner, risk=0.6, cv=3),
+    "Subset": lambda inner: SubsetClassifier(inner, MaxEntropySelector(GaussianNB())),
+    "Cleaning, soft": LabelCleaningClassifier,
+    "Cleaning, drop": lambda inner: LabelCleaningClassifier(inner, action="drop"),
+    "Cleaning, by it": lambda inner: LabelCleaningClassifier(
+        GaussianNB(), LabelIssueFinder(inner, n_refits=1)
+    ),
+    "Aware": lambda inner: DifficultyAwareClassifier(inner, fit_param="sample_weight"),
+    "Aware, by it": lambda inner: DifficultyAwareClassifier(
+        GaussianNB(), LossScorer(inner, cv=3), fit_param="sample_weight"
+    ),
+    "Two levels": lambda inner: SelectiveClassifier(
+        PostHocCalibratedClassifier(inner, TemperatureScaling(), cv=2), risk=0.6, cv=2
+    ),
+    "A search": lambda inner: PostHocCalibratedClassifier(
+        GridSearchCV(inner, {}, cv=GroupKFold(2)), TemperatureScaling(), cv=2
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize("in_pipeline", [False, True])
+@pytest.mark.parametrize("name", OUTER)
+def test_groups_reach_an_estimator_inside_that_asks_for_them(name, in_pipeline):
+    Asks.fits.clear()
+    rows = np.column_stack([X, np.arange(len(X))])
+    of_pipeline = in_pipeline and name not in ("Subset", "Aware")  # they name the step
+    inner = make_pipeline(FunctionTransformer(), Asks()) if of_pipeline else Asks()
+    OUTER[name](inner).fit(rows, Y, groups=PATIENTS)
+    assert Asks.fits
+    for samples, groups in Asks.fits:
+        if name != "A search" or groups is not None:  # a search needs them for its folds alone
+            np.testing.assert_array_equal(groups, PATIENTS[samples])
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize(
+    "difficulty",
+    [
+        lambda *rows, **groups: LossScorer(Asks(), cv=3).fit_difficulty(*rows, **groups),
+        lambda *rows, **groups: cross_val_difficulty(LossScorer(Asks()), *rows, cv=3, **groups),
+    ],
+)
+def test_scores_of_folds_hand_groups_on(difficulty):
+    Asks.fits.clear()
+    difficulty(np.column_stack([X, np.arange(len(X))]), Y, groups=PATIENTS)
+    assert len(Asks.fits) >= 3
+    for samples, groups in Asks.fits:
+        np.testing.assert_array_equal(groups, PATIENTS[samples])
+
+
+def test_the_labels_that_a_sample_may_have_stay_together_without_a_warning():
+    X, y = make_classification(300, flip_y=0.3, class_sep=0.5, random_state=0)
+    inner = PostHocCalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=3)
+    LabelCleaningClassifier(inner).fit(X, y)  # every warning is an error
 
 
 def test_folds_by_hand():

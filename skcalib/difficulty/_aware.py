@@ -17,6 +17,7 @@ from ..utils.meta._estimators import (
     DelegatingClassifier,
     check_fit_takes,
     fit_clone,
+    group_params,
     last_step,
     samples_and_labels,
     warn_if_fitted,
@@ -156,7 +157,8 @@ class DifficultyAwareClassifier(DelegatingClassifier):
             Goes to the scorer and to the classifier. Where `fit_param` is itself a
             ``sample_weight``, the classifier gets the product of both.
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, for a scorer with folds; others refuse them.
+            Which samples belong together, for a scorer with folds and for the `fit` of a
+            classifier that takes groups; where neither reads them, they are refused.
         **fit_params : dict
             Further parameters of ``estimator.fit``.
 
@@ -217,13 +219,15 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         # `fit_difficulty` passes these to the scorer itself, however deep in Pipelines.
         final, _ = last_step(scorer)
         scorer_params: dict[str, Any] = {}
+        fit_params = {**fit_params, **group_params(self.estimator, groups)}
         if groups is not None:
-            if "groups" not in signature(final.fit_difficulty).parameters:
+            if "groups" in signature(final.fit_difficulty).parameters:
+                scorer_params["groups"] = groups
+            elif not group_params(self.estimator, groups):
                 raise ValueError(
                     f"groups must be None for a scorer without folds, {type(final).__name__}, "
-                    "got groups."
+                    "and a classifier that takes none, got groups."
                 )
-            scorer_params["groups"] = groups
         if weight is None:
             return scorer_params, fit_params
         check_fit_takes(final, "sample_weight", name="scorer")

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._labels import class_positions
-from ..utils.meta._estimators import fit_clone, folds_of, last_step, left_out, samples_and_labels
+from ..utils.meta._estimators import (
+    fit_clone,
+    folds_of,
+    group_params,
+    last_step,
+    left_out,
+    samples_and_labels,
+)
 from ..utils.meta._private import _safe_indexing
 from ..utils.meta._progress import telling
 from ..utils.meta._scorers import score
@@ -111,15 +118,21 @@ def cross_val_difficulty(
     (1797,)
     """
     X, labels = samples_and_labels(X, y, groups=groups)
-    judge = partial(_fold_difficulty, estimator, X, labels)
+    params = group_params(estimator, groups)
+    judge = partial(_fold_difficulty, estimator, X, labels, params)
     step = telling("cross_val_difficulty", verbose)
     return left_out(judge, folds_of(cv, X, labels, groups), n_jobs, step)
 
 
 def _fold_difficulty(
-    estimator: Any, X: Any, labels: NDArray, train: NDArray[np.intp], test: NDArray[np.intp]
+    estimator: Any,
+    X: Any,
+    labels: NDArray,
+    params: dict[str, Any],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    fitted = fit_clone(estimator, X, labels, train)
+    fitted = fit_clone(estimator, X, labels, train, params)
     scorer, _ = last_step(fitted)
     # A scorer without classes, such as KMeansPrototypeScorer, takes any label.
     known = np.ones(len(test), dtype=bool)

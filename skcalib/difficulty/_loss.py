@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights
@@ -75,6 +76,9 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
     True
     """
 
+    # Without metadata routing, groups reach a classifier that takes them; with it, one that asks.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "cv": ["cv_object"],
@@ -85,7 +89,13 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         self.cv = cv
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the classifier on all samples.
 
         Parameters
@@ -96,16 +106,19 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the `fit` of the classifier.
+        groups : array-like of shape (n_samples,), default=None
+            Which samples belong together, such as those of a patient: passed to the `fit` of a
+            classifier that takes them, such as one that is calibrated on folds of its own.
 
         Returns
         -------
         self : LossScorer
             The fitted scorer.
         """
-        X, labels = samples_and_labels(X, y, sample_weight=sample_weight)
+        X, labels = samples_and_labels(X, y, sample_weight=sample_weight, groups=groups)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
-        params = inner_fit_params(self, "estimator", weight, {})
+        params = inner_fit_params(self, "estimator", weight, {}, groups)
         self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         return self
 
@@ -131,7 +144,7 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         """
         X, labels = samples_and_labels(X, y, sample_weight=sample_weight, groups=groups)
         # With `cv` as well: `difficulty` of new samples needs a classifier.
-        self.fit(X, labels, sample_weight)
+        self.fit(X, labels, sample_weight, groups)
         if self.cv is None or isinstance(self.estimator, FrozenEstimator):
             return self.difficulty(X, labels)
         weight = check_weights(sample_weight, len(labels))

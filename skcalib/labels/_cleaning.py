@@ -18,6 +18,7 @@ from ..utils.meta._estimators import (
     check_fit_takes,
     fit_clone,
     fit_router,
+    group_params,
     inner_fit_params,
     joint_classes,
     last_step,
@@ -149,7 +150,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         verified : array-like of shape (n_samples,), dtype bool, default=None
             Samples whose label is known to be right; for the finder.
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, such as those of a patient; for the folds of the finder.
+            Which samples belong together, such as those of a patient; for the folds of the
+            finder, and for the `fit` of a classifier that takes groups.
         votes : array-like of shape (n_samples, n_annotators), default=None
             What several people said of each sample, for the finder, which judges `y` by it:
             :meth:`LabelIssueFinder.fit`. With metadata routing,
@@ -181,7 +183,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         warn_if_fitted(estimator=self.estimator)
         # With metadata routing, this is where weights that nobody has asked for are refused.
         to_route = weight if _routing_enabled() else None
-        params = inner_fit_params(self, "estimator", to_route, fit_params)
+        params = inner_fit_params(self, "estimator", to_route, fit_params, groups)
         target_name = _target_parameter(self.estimator) if self.action == "soft" else None
         repeats = self.action == "soft" and target_name is None
         if weight is not None or repeats or self.action == "weight":
@@ -202,6 +204,9 @@ class LabelCleaningClassifier(DelegatingClassifier):
         )
         rows = used[learned[rows]]
         params = _check_method_params(X, params, indices=rows)
+        if repeats and groups is None:
+            # Folds of the classifier keep together what is one sample.
+            params |= group_params(self.estimator, rows)
         if factor is not None or weight is not None:
             own = 1.0 if weight is None else weight[rows]
             params[weight_name] = own * (1.0 if factor is None else factor)

@@ -355,7 +355,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             Which samples belong together, such as those of a patient. A classifier is asked about
             groups that it was not fitted on, a forest by the trees that have not seen the group,
             neighbors are those of other groups. Distances, which leave out single samples, do not
-            take part then. Equal rows of X are a group without being asked.
+            take part then. Equal rows of X are a group without being asked. Passed to the `fit`
+            of a classifier that takes groups as well.
         votes : array-like of shape (n_samples, n_annotators), default=None
             What several people said of each sample, NaN or None where somebody was not asked; a
             DataFrame has a column for each annotator, :func:`votes_from_long` reads a long list.

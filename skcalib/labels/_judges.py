@@ -38,6 +38,7 @@ from ..utils.meta._estimators import (
     class_columns,
     fit_clone,
     folds_of,
+    group_params,
     last_step,
     out_of_fold,
     weight_params,
@@ -191,10 +192,17 @@ class OutOfFold:
     """
 
     def __init__(
-        self, estimator: Any, X: Any, weight: NDArray | None, folds: Folds, n_votes: float = np.inf
+        self,
+        estimator: Any,
+        X: Any,
+        weight: NDArray | None,
+        folds: Folds,
+        n_votes: float = np.inf,
+        groups: NDArray[np.intp] | None = None,
     ) -> None:
         self.X, self.estimator, self.folds, self.n_votes = X, estimator, folds, n_votes
         self.params = {} if weight is None else weight_params(estimator, weight)
+        self.params |= group_params(estimator, groups)
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by fits to these labels; large to classes that a fit lacks."""
@@ -482,7 +490,7 @@ def judges_of(
             continue
         if folds is None:  # by the given labels, so that all judges and refits share them
             folds = folds_of(cv, X, labels, groups, find_copies=False)
-        judges[name] = OutOfFold(judge, X, weight, folds)
+        judges[name] = OutOfFold(judge, X, weight, folds, groups=groups if asked else None)
     return judges
 
 

@@ -127,7 +127,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     0.04
     """
 
-    # `groups` are for the folds alone.
+    # With metadata routing, `groups` are for the folds, and for a classifier that requests them.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -191,7 +191,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 default=None
             Which samples belong together, such as those of a patient, by names of any kind: no
             group is in two folds, those of the calibrator included, with a frozen classifier too.
-            Equal rows of X are kept together without being asked.
+            Equal rows of X are kept together without being asked. Passed to the `fit` of a
+            classifier that takes groups as well.
         **fit_params : dict
             Further parameters of ``estimator.fit``; those with one entry per sample are cut to
             the samples of a fold.

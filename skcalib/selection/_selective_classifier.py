@@ -187,7 +187,7 @@ class SelectiveClassifier(DelegatingClassifier):
     threshold_: float | NDArray[np.floating]
     risk_bound_: float | NDArray[np.floating]
 
-    # `groups` are for the folds alone.
+    # With metadata routing, `groups` are for the folds, and for an estimator that requests them.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -246,7 +246,7 @@ class SelectiveClassifier(DelegatingClassifier):
             Which samples belong together, such as those of a patient, by names of any kind. No
             group is in two folds, and the bound of the error rate allows for errors that gather
             in groups, with a frozen estimator too. Equal rows of X are a group without being
-            asked.
+            asked. Passed to the `fit` of an estimator that takes groups as well.
         **fit_params : dict
             Passed to ``estimator.fit``; values with one entry per sample are cut to the folds.
 

@@ -20,7 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    StratifiedGroupKFold,
+    check_cv,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils import InputTags, Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -369,16 +374,18 @@ def inner_fit_params(
     """Return the parameters that the `fit` of an inner estimator gets from the `fit` of `owner`.
 
     `name` is the parameter of `owner` that holds the estimator. With metadata routing, it gets
-    what it requests, and `groups` are an error unless the folds request them. Without, it gets
-    everything but `groups`, and in a Pipeline the last step gets the weights.
+    what it requests, and `groups` are an error unless something requests them. Without, it gets
+    everything, `groups` where it takes them, and in a Pipeline the last step gets both.
     """
     if _routing_enabled():
         given = {"sample_weight": sample_weight, "groups": groups}
         given = {key: value for key, value in given.items() if value is not None}
         return dict(process_routing(owner, "fit", **fit_params, **given)[name]["fit"])
-    if sample_weight is None:
-        return dict(fit_params)
-    return {**fit_params, **weight_params(getattr(owner, name), sample_weight, name=name)}
+    inner = getattr(owner, name)
+    params = {**fit_params, **group_params(inner, groups)}
+    if sample_weight is not None:
+        params |= weight_params(inner, sample_weight, name=name)
+    return params
 
 
 def weight_params(
@@ -391,6 +398,21 @@ def weight_params(
     final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
     check_fit_takes(final, "sample_weight", name=name)
     return {f"{prefix}sample_weight": sample_weight}
+
+
+def group_params(estimator: Any, groups: ArrayLike | None) -> dict[str, Any]:
+    """Return the parameter of ``estimator.fit`` that takes groups, {} if it takes none.
+
+    So that its folds keep together what those around it do. ``**kwargs`` are for other things,
+    except for a search whose folds a splitter draws.
+    """
+    if groups is None:
+        return {}
+    final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
+    is_search = isinstance(final, GridSearchCV | RandomizedSearchCV) and hasattr(final.cv, "split")
+    if is_search or "groups" in signature(final.fit).parameters:
+        return {f"{prefix}groups": groups}
+    return {}
 
 
 class PredictByProba:
