@@ -19,8 +19,9 @@ from ._document import (
     Table,
     Text,
     Tile,
+    apart,
     count,
-    label,
+    in_sentence,
     number,
     percent,
     with_interval,
@@ -136,8 +137,9 @@ def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, floa
 def _named(results: dict[str, Any]) -> dict[str, Any]:
     """Return the comparison with the names of the models as a page shows them."""
     found = results["comparison"]
+    names = dict(zip(found["models"], map(in_sentence, apart(list(found["models"])))))
     by_name = ("models", "differences")
-    return found | {key: {label(name): x for name, x in found[key].items()} for key in by_name}
+    return found | {key: {names[name]: x for name, x in found[key].items()} for key in by_name}
 
 
 def headline(results: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from ..utils.checking._proba import LOSS_FLOOR, binomial_interval, label_log_los
 from ..utils.checking._validation import check_predictions
 from ..utils.computing._binning import uniform_edges
 from ..utils.meta._warnings import warn
-from ._document import label, visible
+from ._document import apart, label, visible
 from ._limits import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
 
 
@@ -196,7 +196,11 @@ class ReportData:
 
     def label(self, code: int) -> Any:
         """Return the label of a column as a Python object."""
-        return self.classes[code : code + 1].tolist()[0]
+        return self._labels[code]
+
+    @cached_property
+    def _labels(self) -> list[Any]:
+        return apart(self.classes.tolist())
 
 
 def read_data(
@@ -321,7 +325,8 @@ def _read_groups(by: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, G
             raise ValueError(f"by must have distinct names, got {str(name)!r} twice.")
         labels, codes = group_codes(values, n_samples, name="by")
         used, codes = np.unique(codes[kept], return_inverse=True)
-        read[str(name)] = Groups([label(_group_name(x)) for x in labels[used].tolist()], codes)
+        shown = [label(x) for x in apart([_group_name(x) for x in labels[used].tolist()])]
+        read[str(name)] = Groups(shown, codes)
     return read or None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,10 +79,20 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # The joiners within an emoji or a word of Persian are at home between letters beyond ASCII.
 _BARE_JOINER = re.compile("(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])")
 _KEPT = "\t\n\r\u200c\u200d"
+# What stands between these marks has a direction of its own, and turns nothing around it.
+_ISOLATED = re.compile("\u2068([^\u2066-\u2069]*)\u2069")
 
 
 def visible(text: str) -> str:
-    """Return text that any page can hold: what no screen shows becomes its code."""
+    """Return text that any page can hold: what no screen shows becomes its code.
+
+    The marks of :func:`isolated` stay.
+    """
+    pieces = map(_seen, _ISOLATED.split(text))
+    return "".join(f"\u2068{x}\u2069" if k % 2 else x for k, x in enumerate(pieces))
+
+
+def _seen(text: str) -> str:
     text = _BARE_JOINER.sub(lambda found: _code(found[0]), text)
     return "".join(
         _code(c) if c not in _KEPT and unicodedata.category(c) in _UNSEEN else c for c in text
@@ -95,9 +106,38 @@ def label(value: Any) -> str:
     another width (but for that of Chinese and Japanese), tabs and new lines.
     """
     text = re.sub(
-        r"^\s|\s$|(?<=\s)\s|[^\S \u3000]", lambda found: _code(found[0]), visible(str(value))
+        r"^\s|\s$|(?<=\s)\s|[^\S \u3000]", lambda found: _code(found[0]), _seen(str(value))
     )
     return text or "''"
+
+
+def isolated(name: str) -> str:
+    """Return a name for a sentence: one that runs from right to left turns nothing around it."""
+    turns = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)
+    return f"\u2068{name}\u2069" if turns else name
+
+
+def in_sentence(value: Any) -> str:
+    """Return a label or a name as it stands in a sentence or a table."""
+    return isolated(label(value))
+
+
+def apart(names: Sequence[Any]) -> list[Any]:
+    """Return the names on one page, of which no two look alike for the form of their letters.
+
+    A letter with a mark is one character or two (in macOS's names of files, for instance), which
+    Unicode calls equal. Where names differ by that alone, those of two show codes.
+    """
+    forms = [unicodedata.normalize("NFC", x) if isinstance(x, str) else x for x in names]
+    times = Counter(forms)
+    return [
+        "".join(map(_beyond_ascii, x)) if times[form] > 1 and x != form else x
+        for x, form in zip(names, forms)
+    ]
+
+
+def _beyond_ascii(letter: str) -> str:
+    return letter if letter.isascii() else _code(letter)
 
 
 def _code(letter: str) -> str:

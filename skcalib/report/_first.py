@@ -11,8 +11,9 @@ from ._document import (
     Section,
     Tile,
     count,
+    in_sentence,
     interval,
-    label,
+    isolated,
     percent,
     points,
     threshold,
@@ -112,8 +113,8 @@ def _accurate(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
     detail = (
-        f"99 % interval {low:.1f} to {high:.1f}; always answering {largest['label']} is right "
-        f"{percent(largest['value'])} of the time"
+        f"99 % interval {low:.1f} to {high:.1f}; always answering "
+        f"{in_sentence(largest['label'])} is right {percent(largest['value'])} of the time"
     )
     return Tile("How often is it right?", percent(accuracy["value"]), detail)
 
@@ -194,7 +195,7 @@ def _about_parts_later(results: dict[str, Any]) -> Advice | None:
         off = sorted((part for part in parts if part["off"]), key=lambda part: part["pvalue"])
         if not off:
             return None
-        positive = f"class {label(results['overview']['classes'][-1])}"
+        positive = f"class {in_sentence(results['overview']['classes'][-1])}"
         return Advice(
             f"Then look at {names_of(off, len(parts))} again",
             f": after calibration, judged on samples left out, {phrase(off[0], positive)}. "
@@ -218,7 +219,7 @@ def _about_fine_columns(tested: list[dict[str, Any]]) -> list[Advice]:
         if max(sizes) < FEWEST_TO_JUDGE <= everybody["n_samples"] / 2:
             found.append(
                 Advice(
-                    f"Join the values of {column}",
+                    f"Join the values of {isolated(column)}",
                     f": none of its {count(len(sizes))} groups has {FEWEST_TO_JUDGE} samples. Bin "
                     "numbers, for example by pandas.qcut; where the values say which samples "
                     "belong together, pass them as groups instead of by.",

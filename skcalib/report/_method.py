@@ -13,7 +13,7 @@ import sklearn
 
 from .. import __version__
 from ._data import ReportData
-from ._document import Section, Table, Text, count, label, percent
+from ._document import Section, Table, Text, count, in_sentence, percent
 from ._limits import FEW_OF_A_CLASS, LEVEL, MANY_SAMPLES, MANY_SATURATED, N_BINS, N_FOLDS
 from ._trust import n_resamples
 
@@ -71,7 +71,7 @@ def _rare_classes(data: ReportData) -> str | None:
     for what, members in kinds.items():
         codes = np.flatnonzero(members)
         if len(codes):
-            names = ", ".join(label(data.label(k)) for k in codes[:5])
+            names = ", ".join(in_sentence(data.label(k)) for k in codes[:5])
             parts.append(f"{len(codes)} {what} ({names}{', ...' if len(codes) > 5 else ''})")
     return f"Classes: {'; '.join(parts)}." if parts else None
 
@@ -149,7 +149,7 @@ def section(results: dict[str, Any]) -> Section:
         *([name, version] for name, version in method["versions"].items()),
     ]
     if method["source"]:
-        rows[:0] = [[name, label(value)] for name, value in method["source"].items()]
+        rows[:0] = [[name, in_sentence(value)] for name, value in method["source"].items()]
     how = (
         "Averages are tested by the exact distribution of the number of outcomes under the "
         "probabilities (Poisson binomial), errors that may cancel by labels drawn from the "

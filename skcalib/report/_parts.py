@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._data import ReportData, fraction, mean
-from ._document import NONE, Chart, Section, Table, Text, count, label, percent, percent_interval
+from ._document import (
+    NONE,
+    Chart,
+    Section,
+    Table,
+    Text,
+    count,
+    in_sentence,
+    percent,
+    percent_interval,
+)
 from ._verdict import chart_rows, tested_table
 
 # Lines of a table, rows of a chart; results hold the others.
@@ -55,7 +65,7 @@ def chart(results: dict[str, Any]) -> Chart | None:
 def _chart(results: dict[str, Any], kind: str) -> Chart:
     rows = chart_rows(results, kind)
     positive = results["overview"]["n_classes"] == 2
-    does = f"class {label(results['overview']['classes'][1])}" if positive else "right"
+    does = f"class {in_sentence(results['overview']['classes'][1])}" if positive else "right"
     by = "group" if kind == "group" else "class of the answer"
     n_left = len(rows) - 1 - N_ROWS
     left = f" {n_left} more are in the tables below." if n_left > 0 else ""
@@ -78,12 +88,12 @@ def classes_section(results: dict[str, Any]) -> Section:
         other = entry["most_confused_with"]
         rows.append(
             [
-                label(entry["label"]),
+                in_sentence(entry["label"]),
                 count(entry["n_samples"]),
                 percent(entry["recall"]["value"]),
                 percent_interval(entry["precision"]),
                 percent(entry["mean_confidence"]),
-                f"{label(other['label'])} ({percent(other['fraction'])})" if other else NONE,
+                f"{in_sentence(other['label'])} ({percent(other['fraction'])})" if other else NONE,
             ]
         )
     note = (

@@ -18,7 +18,7 @@ from ..utils.meta._private import _safe_indexing
 from ..utils.meta._tables import row_index
 from ..utils.meta._warnings import collecting
 from ._data import ReportData
-from ._document import Samples, Section, Text, count, label, number, percent, probability
+from ._document import Samples, Section, Text, count, in_sentence, number, percent, probability
 from ._limits import FEWEST_TO_JUDGE, MANY_FEATURES
 
 N_SHOWN = 12
@@ -129,9 +129,9 @@ def section(results: dict[str, Any]) -> Section:
     hardest, issues = results["hardest"], results["issues"]
     entries = []
     for entry in hardest["table"]:
-        said = f"{label(entry['predicted'])} ({percent(entry['confidence'])})"
+        said = f"{in_sentence(entry['predicted'])} ({percent(entry['confidence'])})"
         chosen = "" if entry["share"] is None else f" ({percent(entry['share'], 0)} of people)"
-        answer = f"label {label(entry['label'])}{chosen}, predicted {said}"
+        answer = f"label {in_sentence(entry['label'])}{chosen}, predicted {said}"
         lines = [answer, f"difficulty {number(entry['difficulty'], 2)}"]
         entries.append({**entry, "lines": lines})
     blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_issues(issues)]
@@ -153,7 +153,8 @@ def _issues(issues: dict[str, Any]) -> list[Any]:
         {
             **entry,
             "lines": [
-                f"label {label(entry['label'])}, suggested {label(entry['suggested_label'])}",
+                f"label {in_sentence(entry['label'])}, "
+                f"suggested {in_sentence(entry['suggested_label'])}",
                 f"probability that the label is right: {probability(entry['p_label_correct'])}",
             ],
         }

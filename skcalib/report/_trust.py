@@ -16,7 +16,7 @@ from ..metrics import (
 from ..plots import ReliabilityDisplay
 from ..utils.checking._shares import two_sided
 from ._data import ReportData, fraction, mean, thinned
-from ._document import Picture, Section, Table, Text, interval, label, number
+from ._document import Picture, Section, Table, Text, in_sentence, interval, label, number
 from ._limits import LEVEL, MANY_SAMPLES, N_BINS
 
 
@@ -35,7 +35,7 @@ def overview(data: ReportData) -> dict[str, Any]:
         "n_samples": data.n_samples,
         "total_weight": None if data.weight is None else float(data.weight.sum()),
         "n_classes": len(data.classes),
-        "classes": data.classes,
+        "classes": [data.label(k) for k in range(len(data.classes))],
         "accuracy": accuracy,
         "mean_confidence": confidence,
         "gap": confidence - accuracy["value"],
@@ -137,7 +137,7 @@ def section(results: dict[str, Any]) -> Section:
 def _what(view: str, results: dict[str, Any]) -> str:
     if view == "top_label":
         return "predicted class"
-    return f"probability of class {label(results['overview']['classes'][1])}"
+    return f"probability of class {in_sentence(results['overview']['classes'][1])}"
 
 
 def diagram(results: dict[str, Any], view: str | None = None) -> Picture:

@@ -19,6 +19,8 @@ from ._document import (
     Table,
     Text,
     count,
+    in_sentence,
+    isolated,
     label,
     number,
     points,
@@ -397,7 +399,7 @@ def _words(
     tested: list[dict[str, Any]], data: ReportData, kind: str, gain: dict[str, float] | None
 ) -> dict[str, str]:
     """Return the headline and its explanation."""
-    positive = f"class {label(data.label(1))}"
+    positive = f"class {in_sentence(data.label(1))}"
     everybody, *parts = tested
     off = sorted((part for part in parts if matters(part)), key=lambda part: part["pvalue"])
     unclear = [part for part in parts if not part["clear"] and not part["off"]]
@@ -516,7 +518,7 @@ def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
     """Return what was said and what was observed, as the beginning of a sentence."""
     says, observed, ends = said_and_observed(view)
     who = f"{_where(entry)} it" if entry["kind"] == "group" else "it"
-    what, name = view["view"], entry["name"]
+    what, name = view["view"], isolated(entry["name"])
     if what == "shape":
         text = _phrase_of_part(entry, view, positive)
     elif what == "class":
@@ -555,8 +557,8 @@ def _where(entry: dict[str, Any]) -> str:
     if entry["kind"] == "everybody":
         return "overall"
     if entry["kind"] == "group":
-        return f"for {entry['column']} = {entry['name']}"
-    return f"for class {entry['name']}"
+        return f"for {isolated(entry['column'])} = {isolated(entry['name'])}"
+    return f"for class {isolated(entry['name'])}"
 
 
 def names_of(parts: list[dict[str, Any]], n_parts: int) -> str:
@@ -611,7 +613,7 @@ def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     for entry in [found[0], *parts]:
         view = entry["views"][0]
         if view["view"] != "class":
-            name = entry["name"] if kind == "class" else _named(entry)
+            name = isolated(entry["name"]) if kind == "class" else _named(entry)
             size = {"n": entry["n_samples"], "off": matters(entry), "small": entry["small"]}
             rows.append({"name": name, "says": view["says"], **view["is"], **size})
     return rows
@@ -619,7 +621,7 @@ def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 def tested_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
     """Return what was tested of everybody and of the parts of this kind."""
-    rows, positive = [], f"class {label(results['overview']['classes'][1])}"
+    rows, positive = [], f"class {in_sentence(results['overview']['classes'][1])}"
     for entry in results["verdict"]["tested"]:
         if entry["kind"] not in ("everybody", kind):
             continue
