@@ -242,7 +242,6 @@ RULES_AFTER_FIT = [
     _rule("INTERCEPT", "prior of the line of checks", 1e3, CHECKS + "INTERCEPT"),
     _rule("LOG_SLOPE", "the same", 1e3, CHECKS + "LOG_SLOPE"),
     _rule("UNSEEN", "errors that no check has shown", 0.0, CHECKS + "UNSEEN"),
-    _rule("ALIKE", "informative checks of all alike", 0.0, CHECKS + "ALIKE"),
     _rule("FEWEST_CHECKS", "when checks end doubts", 2, ISSUES + "FEWEST_CHECKS"),
     _rule("STANDARD_ERRORS", "which checks are random (here 2)", 2.0, ISSUES + "STANDARD_ERRORS"),
     _rule("random or not", "whether that is asked", np.inf, ISSUES + "STANDARD_ERRORS"),

@@ -13,7 +13,7 @@ from scipy.stats import rankdata, t
 from ..utils.checking._arrays import as_array, is_missing
 from ..utils.checking._labels import as_labels, encode
 from ..utils.checking._proba import binomial_interval
-from ._limits import ALIKE, FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN
+from ._limits import FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN
 
 # Log-odds beyond this are those of certainty: single precision knows no smaller probability.
 FARTHEST = 80.0
@@ -118,15 +118,15 @@ def drawn(proba: NDArray[np.float64], rng: np.random.RandomState) -> NDArray[np.
 
 
 def informative_size(
-    log_odds: NDArray[np.float64], weight: NDArray[np.float64]
+    log_odds: NDArray[np.float64], weight: NDArray[np.float64], n_checks: int
 ) -> NDArray[np.float64]:
     """Return in which proportion samples tell most of the rate.
 
-    The best is in proportion to the standard deviation of what is not known, sqrt(p (1 - p)).
+    The best is in proportion to the standard deviation of what is not known. Its square is
+    p (1 - p), and as much more as so many checks may leave unseen.
     """
-    p = expit(log_odds)
-    size = weight * np.sqrt(p * (1.0 - p))
-    return (1.0 - ALIKE) * size / size.sum() + ALIKE * weight / weight.sum()
+    variance = expit(log_odds) * expit(-log_odds) + UNSEEN / n_checks
+    return weight * np.sqrt(variance)
 
 
 def rank_z(

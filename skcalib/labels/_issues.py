@@ -879,8 +879,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             How many to check. The error of the rate falls with the square root of them.
         design : {"random", "informative"}, default="random"
             "random": all samples are equally likely. "informative": samples whose label may be
-            right or wrong are drawn more often, and half of the draw falls on all alike; the
-            finder keeps how likely each was drawn, and `recalibrate` counts it by that. Where
+            right or wrong are drawn more often, all others still now and then; the finder
+            keeps how likely each was drawn, and `recalibrate` counts it by that. Where
             wrong labels are ranked well, the rate is then as sure with about half as many checks,
             and more wrong labels are found on the way; where not, it is as sure as by random
             ones.
@@ -919,7 +919,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 f"n_samples must be an int from 2 to the {n_all} samples, got {n_samples!r}."
             )
         if design == "informative":
-            weight = informative_size(self._line(self._of_model[0]), weight)
+            log_odds = self._line(self._of_model[0])
+            weight = informative_size(log_odds, weight, int(n_samples))
         proba = inclusion(weight, int(n_samples))
         rows = drawn(proba, check_random_state(random_state))
         if self._checked is not None and np.isin(rows, self._checked[0]).all():

@@ -113,10 +113,9 @@ def test_informative_draws_are_those_of_the_formula_and_err_less():
     score = rng.normal(9.0, 3.0, size=4000) * np.where(rng.random(4000) < 0.15, -1.0, 1.0)
     wrong = rng.random(4000) > expit(0.7 * score)
     weight = np.ones(4000)
-    size = informative_size(score, weight)
+    size = informative_size(score, weight, 100)
     p = expit(score)
-    s = np.sqrt(p * (1 - p))
-    np.testing.assert_allclose(size, 0.5 * s / s.sum() + 0.5 / 4000)
+    np.testing.assert_allclose(size, np.sqrt(p * (1 - p) + 0.5 / 100))
     errors, held = {}, {}
     for name, sizes in (("random", weight), ("informative", size)):
         proba = inclusion(sizes, 100)
@@ -128,6 +127,11 @@ def test_informative_draws_are_those_of_the_formula_and_err_less():
         held[name] = np.mean([f.interval[0] <= wrong.mean() <= f.interval[1] for f in found])
     assert errors["informative"] < 0.75 * errors["random"]
     assert min(held.values()) > 0.88
+
+
+def test_labels_that_are_all_certain_are_drawn_alike():
+    size = informative_size(np.full(50, 80.0), np.ones(50), 20)
+    np.testing.assert_allclose(inclusion(size, 20), 0.4)
 
 
 def test_draws_together_estimate_sums_without_bias():
