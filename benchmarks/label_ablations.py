@@ -1,7 +1,8 @@
 """Two rooms for benchmarks.ablations: the finder on sets with known wrong labels.
 
-`labels` has the rules that decide what is fitted. `checks and doubts` has those that come after
-the fit; they are judged on single judges and on labels of people, where most claims are off.
+`labels` has the rules that decide what is fitted, also on sets of which half the samples come
+twice, once with noise. `checks and doubts` has those that come after the fit; they are judged on
+single judges and on labels of people, where most claims are off.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.ablations import Loss, Room, Rule
-from benchmarks.label_sets import NOISES, LabelSet, label_sets
+from benchmarks.label_sets import NOISES, LabelSet, labels_of, of_people, some_of, tables
 from benchmarks.labels_trust import JUDGES
 from skcalib.labels import LabelIssueFinder, _issues
 from skcalib.labels._judges import judges_of
@@ -29,32 +31,34 @@ LABELS = "skcalib.labels."
 ROUNDS, MODEL, TRUST, CHECKS = (
     LABELS + f"_{m}." for m in ("rounds", "noise_model", "trust", "checks")
 )
-ISSUES, JUDGE, TWINS = (LABELS + f"_{m}." for m in ("issues", "judges", "distinct"))
-# Of every table, so many ways in which labels are wrong, in turn: a row takes half a minute.
-N_NOISES = 1
+ISSUES = LABELS + "_issues."
+# Every table comes once for each seed, with another way in which labels are wrong.
+SEEDS = (0,)
+COPIES = ", copies"
 SMALLEST = 1e-3
 N_CHECKS, FEW_CHECKS, DRAWS = 100, 20, 2
 SOME_TABLES = "digits", "segment", "images", "generated 4", "sentences 5", "unequal"
 
 
+def noisy_tables(folder: Path) -> Iterator[LabelSet]:
+    """Yield every table with one way in which labels are wrong for each seed, in turn."""
+    for place, (name, *table) in enumerate(tables(folder)):
+        X, y = some_of(*table)
+        for seed in SEEDS:
+            noise = NOISES[(2 * place + seed) % len(NOISES)]
+            yield LabelSet(name, noise, X, labels_of(noise, X, y, seed), y)
+
+
 @cache
 def sets_of_single_judges(folder: Path) -> list[LabelSet]:
-    """Return every table twice, with one way in which labels are wrong, in turn; and people's.
+    """Return every table twice for every seed; and labels of people.
 
     Once distances judge alone, once out-of-fold probabilities of one model. Some tables come once
     more, with features that tell nothing.
     """
-    chosen: list[LabelSet] = []
-    tables: dict[str, int] = {}
-    for of in label_sets(folder):
-        place = tables.setdefault(of.name, len(tables))
-        if of.noise not in NOISES:
-            chosen.append(of)
-        elif (NOISES.index(of.noise) - 2 * place) % len(NOISES) == 0:
-            chosen += with_one_judge(of)
-        if of.noise == "random 20 %" and of.name in SOME_TABLES:
-            chosen.append(with_noise_features(of))
-    return chosen
+    noisy = list(noisy_tables(folder))
+    blind = [with_noise_features(of) for of in noisy if of.name in SOME_TABLES]
+    return [one for of in noisy for one in with_one_judge(of)] + blind + list(of_people(folder))
 
 
 def with_one_judge(of: LabelSet) -> list[LabelSet]:
@@ -71,15 +75,23 @@ def with_noise_features(of: LabelSet) -> LabelSet:
 
 @cache
 def sets(folder: Path) -> list[LabelSet]:
-    chosen: list[LabelSet] = []
-    tables: dict[str, int] = {}
-    for of in label_sets(folder):
-        place = tables.setdefault(of.name, len(tables))
-        turn = (NOISES.index(of.noise) - 2 * place) % len(NOISES) if of.noise in NOISES else 0
-        chosen += [of] if turn < N_NOISES else []
-        if of.noise == "published":  # a single judge invents most
-            chosen.append(of._replace(noise="published, distances", estimator=JUDGES["distances"]))
+    chosen = [*noisy_tables(folder), *of_people(folder)]
+    alone: dict[str, Any] = {"estimator": JUDGES["distances"]}  # a single judge invents most
+    for of in chosen.copy():
+        if of.noise == "published":
+            chosen.append(of._replace(noise="published, distances", **alone))
+        elif of.noise in NOISES and len(of.X) > 200:
+            chosen.append(with_copies(of))
     return chosen
+
+
+def with_copies(of: LabelSet) -> LabelSet:
+    """Return half of the samples twice, once with some noise, as an augmented picture."""
+    rows = np.repeat(np.arange(0, len(of.X), 2), 2)
+    X = of.X[rows].astype(float)
+    noise = np.random.default_rng(0).standard_normal(X[1::2].shape)
+    X[1::2] += 0.05 * X.std(axis=0) * noise
+    return of._replace(noise=f"{of.noise}{COPIES}", X=X, given=of.given[rows], true=of.true[rows])
 
 
 class _Remembered:
@@ -99,16 +111,24 @@ class _Remembered:
         return self.said[key].copy()
 
 
-_SAID: dict[int, dict[str, dict[bytes, Any]]] = {}
+_SAID: dict[int, dict[Any, dict[bytes, Any]]] = {}
+_TWINS: dict[int, bool] = {}
 
 
 def fitted(number: int, of: LabelSet) -> LabelIssueFinder:
     """Return the finder, whose judges say what they have said before."""
     said = _SAID.setdefault(number, {})
 
-    def remembered(*args: Any, **options: Any) -> dict[str, Any]:
-        judges = judges_of(*args, **options)
-        return {n: _Remembered(judge, said.setdefault(n, {})) for n, judge in judges.items()}
+    def remembered(
+        estimator: Any, X: Any, labels: Any, weight: Any, cv: Any, groups: Any, *, asked: bool
+    ) -> dict[str, Any]:
+        judges = judges_of(estimator, X, labels, weight, cv, groups, asked=asked)
+        _TWINS[number] = groups is not None
+        of_groups = None if groups is None else groups.tobytes()
+        return {
+            name: _Remembered(judge, said.setdefault((name, of_groups), {}))
+            for name, judge in judges.items()
+        }
 
     def kept(judged: Any, n_issues: int) -> tuple[str, ...]:
         _JUDGED[number] = judged, n_issues
@@ -143,9 +163,13 @@ def of_fit(finder: LabelIssueFinder, doubts: tuple[str, ...], of: LabelSet) -> d
     """Return the losses before checks."""
     issues, rate = finder.issues_, float(of.wrong[of.known].mean())
     repaired = np.where(issues["is_issue"], issues["suggested_label"], of.given)[of.known]
-    is_off = _is_off(finder, of) or _misses(finder, rate)
+    is_missed, wrong = _misses(finder, rate), of.wrong[of.known]
+    is_off = _is_off(finder, of) or is_missed
+    p_correct = issues["p_label_correct"][of.known]
     return {
         "log_loss": _log_loss(finder, of),
+        "ranking": 1.0 - roc_auc_score(~wrong, p_correct) if 0.0 < rate < 1.0 else 0.0,
+        "missed": float(is_missed),
         "wrong_after": float(np.mean(repaired != of.true[of.known])),
         "rate_error": abs(finder.noise_rate_ - rate),
         "silent": float(is_off and not doubts),
@@ -204,7 +228,10 @@ def losses(folder: Path) -> Iterator[Loss]:
     """Yield the losses of all sets before checks."""
     for number, of in enumerate(sets(folder)):
         finder = fitted(number, of)
-        yield Loss(base_of(of), of.kept_out, of_fit(finder, doubts_of(*_JUDGED[number]), of))
+        values = of_fit(finder, doubts_of(*_JUDGED[number]), of)
+        has_copies = of.noise.endswith(COPIES)
+        values["copies"] = float(_TWINS[number] != has_copies)
+        yield Loss(base_of(of), of.kept_out, values)
 
 
 def losses_after_fit(folder: Path) -> Iterator[Loss]:
@@ -228,15 +255,31 @@ def _rule(name: str, decides: str, value: Any, *constants: str) -> Rule:
     return Rule(name, decides, dict.fromkeys(constants, value))
 
 
+def _no_twins(X: Any, codes: Any, groups: Any) -> Any:
+    return None
+
+
+def _never(*args: Any) -> bool:
+    return False
+
+
+def _no_confusions(train: Any, test: Any, common: Any) -> Any:
+    return np.full(len(test.codes), -np.inf)
+
+
 RULES = [
     _rule("HIDDEN", "wrong labels that look like right ones", 0.0, ROUNDS + "HIDDEN"),
     _rule("WEIGHT_OF_FIRST", "mean with the first round", 0.0, ROUNDS + "WEIGHT_OF_FIRST"),
     _rule("AHEAD", "by how much flips have to be ahead", 0.0, ROUNDS + "AHEAD"),
     _rule("WEAK", "flips where judges are weak", 0.0, ROUNDS + "WEAK", TRUST + "WEAK"),
+    _rule("taken back", "refits that believe the labels again", _never, ROUNDS + "_takes_back"),
     _rule("near flips", "whether there are any", ("flips",), ROUNDS + "_KINDS"),
     _rule("matrix", "whether flips are between classes", ("near",), ROUNDS + "_KINDS"),
     _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
+    _rule("confusions", "whether judges may confuse classes", _no_confusions, MODEL + "_doubt"),
+    _rule("SURE, interval", "when it begins at 0", 0.0, ISSUES + "SURE"),
+    _rule("twins", "whether there are any", _no_twins, ISSUES + "with_twins"),
 ]
 RULES_AFTER_FIT = [
     _rule("INTERCEPT", "prior of the line of checks", 1e3, CHECKS + "INTERCEPT"),

@@ -81,6 +81,9 @@ def tables(folder: Path) -> Iterator[tuple[str, NDArray, NDArray]]:
     yield from shapes()
     yield from published(folder)
     yield from sentences(folder, ((40, 12), (15, 30), (5, 90)), 60)
+    far: dict[str, Any] = {"centers": [(0, 0), (10, 0), (0, 10)], "random_state": 0}
+    for n_samples in (150, 500):
+        yield f"clusters {n_samples}", *datasets.make_blobs(n_samples, **far)
 
 
 def shapes() -> Iterator[tuple[str, NDArray, NDArray]]:
@@ -183,12 +186,3 @@ def of_people(folder: Path) -> Iterator[LabelSet]:
     for name in ("texts1", "texts4", "texts9"):
         given, true = (crowd[f"{name}_{part}"].astype(int) for part in ("crowd", "gold"))
         yield LabelSet(name, "crowd", crowd[f"{name}_proba"], given, true, "precomputed")
-
-
-def label_sets(folder: Path, noises: tuple[str, ...] = NOISES) -> Iterator[LabelSet]:
-    """Yield all sets."""
-    for name, *table in tables(folder):
-        X, y = some_of(*table)
-        for noise in noises:
-            yield LabelSet(name, noise, X, labels_of(noise, X, y), y)
-    yield from of_people(folder)

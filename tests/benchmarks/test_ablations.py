@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import ablations
 from benchmarks.ablations import Loss, Room, Rule, compared, measured, page, results, switched_off
-from benchmarks.label_ablations import RULES, RULES_AFTER_FIT
-from benchmarks.label_sets import labels_of, some_of
+from benchmarks.label_ablations import RULES, RULES_AFTER_FIT, with_copies
+from benchmarks.label_sets import LabelSet, labels_of, some_of
 
 
 def test_a_rule_is_switched_off_for_a_while():
@@ -70,6 +70,19 @@ def test_rows_of_a_room(tmp_path):
     assert first["loss"] == limits.FEW
     assert second["all_loss"] == [9.0 - limits.FEW, 0.0]
     assert "how many are few" in page([first, second])
+
+
+def test_copies_have_the_labels_of_their_originals_and_some_noise():
+    rng = np.random.default_rng(0)
+    X, given = rng.normal(size=(300, 4)) * [1, 10, 100, 1], rng.integers(0, 3, 300)
+    of = with_copies(LabelSet("any", "near", X, given, rng.integers(0, 3, 300)))
+    assert of.noise == "near, copies"
+    assert len(of.X) == 300
+    np.testing.assert_array_equal(of.X[::2], X[::2])
+    for labels in (of.given, of.true):
+        np.testing.assert_array_equal(labels[::2], labels[1::2])
+    change = (of.X[1::2] - of.X[::2]).std(axis=0) / X.std(axis=0)
+    np.testing.assert_allclose(change, 0.05, rtol=0.2)
 
 
 def test_the_table_has_a_row_for_every_rule():
