@@ -170,6 +170,16 @@ def test_the_labels_that_a_sample_may_have_stay_together_without_a_warning():
     LabelCleaningClassifier(inner).fit(X, y)  # every warning is an error
 
 
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+def test_with_metadata_routing_nothing_is_passed_that_nobody_gave():
+    Asks.fits.clear()
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = Asks().set_fit_request(sample_weight=True)
+        inner = PostHocCalibratedClassifier(asks, TemperatureScaling(), cv=3)
+        LabelCleaningClassifier(inner).fit(X, Y)
+    assert [groups for _, groups in Asks.fits] == [None] * 4
+
+
 def test_folds_by_hand():
     model = temperature(cv=3).fit(X, Y, groups=PATIENTS)
     scores = np.empty((len(X), 2))

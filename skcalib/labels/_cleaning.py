@@ -204,7 +204,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         )
         rows = used[learned[rows]]
         params = _check_method_params(X, params, indices=rows)
-        if repeats and groups is None:
+        if repeats and groups is None and not _routing_enabled():
             # Folds of the classifier keep together what is one sample.
             params |= group_params(self.estimator, rows)
         if factor is not None or weight is not None:
