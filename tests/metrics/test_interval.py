@@ -352,7 +352,8 @@ def test_a_calibration_error_of_others_begins_at_zero_where_chance_explains_it(s
         begins_at_zero += low == 0
         held += low <= 0 <= high
         assert high >= doubled(y, proba)
-        assert calibration_error_interval(wrong, proba, random_state=seed, **options)[0] > 0
+        low, high = calibration_error_interval(wrong, proba, random_state=seed, **options)
+        assert 0 < low < doubled(wrong, proba) <= high
     assert begins_at_zero == held >= 27
 
 
