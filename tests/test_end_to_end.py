@@ -51,7 +51,7 @@ def test_grid_over_temperature_alpha_and_gamma(digits, net, pipe):
         {"clf": [net], "clf__criterion": [FocalLoss], "clf__criterion__gamma": [0.0, 5.0]},
     ]
     search = GridSearchCV(
-        pipe, grids, scoring=get_scorer("neg_expected_calibration_error"), cv=2, n_jobs=2
+        pipe, grids, scoring=get_scorer("neg_expected_calibration_error"), cv=2
     ).fit(*digits)
     scores = search.cv_results_["mean_test_score"]
     assert np.isfinite(scores).all()
@@ -65,7 +65,7 @@ def test_grid_over_temperature_alpha_and_gamma(digits, net, pipe):
 def test_weights_come_from_the_training_fold_alone(digits, pipe):
     X, y = digits
     folds = list(StratifiedKFold(3).split(X, y))
-    fitted = cross_validate(pipe, X, y, cv=folds, n_jobs=2, return_estimator=True)["estimator"]
+    fitted = cross_validate(pipe, X, y, cv=folds, return_estimator=True)["estimator"]
     for (train, _), model in zip(folds, fitted):
         rows = MinMaxScaler().fit_transform(X.iloc[train])
         features = PCA(10, random_state=0).fit_transform(rows)
