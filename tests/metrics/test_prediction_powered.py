@@ -71,6 +71,77 @@ def test_the_formula_of_a_draw_without_replacement(metric):
     np.testing.assert_allclose(found, [center - half, center + half], atol=1e-9)
 
 
+def by_hand(true, cheap, rows, inclusion, groups):
+    """The interval sample by sample: a ratio estimate and its Poisson variance, by groups."""
+    share = [1 / inclusion[i] for i in rows]
+    share = [x / sum(share) for x in share]
+    unseen = [1 - inclusion[i] for i in rows]
+
+    def parts(values):
+        mean = sum(w * v for w, v in zip(share, values))
+        raw = [w * (v - mean) for w, v in zip(share, values)]
+        middle = sum(u * r for u, r in zip(unseen, raw)) / sum(unseen)
+        return [u**0.5 * (r - middle) for u, r in zip(unseen, raw)]
+
+    of_true, of_cheap = parts(true[rows]), parts(cheap[rows])
+    slope = sum(a * b for a, b in zip(of_true, of_cheap)) / sum(b * b for b in of_cheap)
+    power = min(max(slope, 0.0), 1.0)
+    rest = sum(w * (a - power * b) for w, a, b in zip(share, true[rows], cheap[rows]))
+    center, sums = power * cheap.mean() + rest, {}
+    for a, b, g in zip(of_true, of_cheap, groups[rows]):
+        sums[g] = sums.get(g, 0.0) + a - power * b
+    degrees = len(sums) - 1 - (power not in (0.0, 1.0))
+    square = sum(x * x for x in sums.values()) * len(sums) / degrees
+    half = t.ppf(0.975, degrees) * square**0.5
+    return slope, [center - half, center + half]
+
+
+@pytest.mark.parametrize(
+    ("kind", "slopes"), [("good", (0, 1)), ("blurred", (1, 5)), ("inverted", (-5, 0))]
+)
+@pytest.mark.parametrize("n_groups", [None, 60, 3])
+def test_by_hand_where_chances_differ_and_groups_were_drawn(kind, slopes, n_groups):
+    y, cheap, proba, rng = sample(1200, wrong=0.4)
+    given = (y + 1) % 3 if kind == "inverted" else cheap
+    of_cheap = losses(given, proba, "brier")
+    if kind == "blurred":  # shares that tell too little: their losses vary too little
+        given = 0.25 * np.eye(3)[y] + 0.25
+        of_cheap = (given * ((proba[:, None] - np.eye(3)) ** 2).sum(axis=2)).sum(axis=1)
+    inclusion = rng.uniform(0.05, 0.6, 1200)
+    rows = np.flatnonzero(rng.uniform(size=1200) < inclusion)
+    groups = np.arange(1200) if n_groups is None else rng.integers(0, n_groups, 1200)
+    slope, ends = by_hand(losses(y, proba, "brier"), of_cheap, rows, inclusion, groups)
+    assert slopes[0] < slope < slopes[1]
+    found = prediction_powered_interval(
+        given,
+        proba,
+        rows,
+        y[rows],
+        metric="brier",
+        inclusion=inclusion,
+        groups=None if n_groups is None else groups,
+        labels=[0, 1, 2],
+    )
+    np.testing.assert_allclose(found, np.clip(ends, 0, 2), rtol=1e-9)
+
+
+def test_without_an_error_as_many_groups_as_were_checked_are_known():
+    y = np.arange(400) % 3
+    rows, groups = np.arange(0, 400, 4), np.arange(400) // 20
+    found = prediction_powered_interval(y, 0.7 * np.eye(3)[y] + 0.1, rows, y[rows], groups=groups)
+    # Clopper and Pearson's limit of 20 right ones of 20.
+    np.testing.assert_allclose(found, [0.025 ** (1 / 20), 1.0])
+
+
+def test_two_groups_are_enough_and_one_is_not():
+    y, cheap, proba, _ = sample(400)
+    rows, halves = np.arange(0, 400, 4), np.arange(400) // 200
+    low, high = prediction_powered_interval(cheap, proba, rows, y[rows], groups=halves)
+    assert low < high
+    with pytest.raises(ValueError, match=r"^groups must hold at least two that were checked"):
+        prediction_powered_interval(cheap, proba, rows, y[rows], groups=np.zeros(400))
+
+
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["good", "useless", "inverted"])
 def test_it_holds_whatever_the_cheap_labels_are(metric, kind):
