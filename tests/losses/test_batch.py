@@ -287,6 +287,12 @@ def test_reduce_closed_form():
         (LOGITS[:, 0], LABEL / 2, {}, r"target must hold indices or prob.* in \[0, 1\], got val"),
         (LOGITS[:, 0], LABEL.clamp(0, 1) * math.nan, {}, "target must hold indices or probabil"),
         (
+            LOGITS[:, 0],
+            LABEL.clamp(0, 1) - 0.5,
+            {},
+            r"indices or prob.* got values from -0\.5 to 0",
+        ),
+        (
             LOGITS[:, :1],
             LABEL.clamp(0, 1),
             {},

@@ -64,6 +64,13 @@ def test_confidence_of_a_scorer_is_how_normal_a_sample_is():
     assert not hasattr(scorer[-1], "classes_")
 
 
+@pytest.mark.parametrize(("classes", "label"), [((1, 2), -1), ((-3, 5), -4), ((0, 7), -1)])
+def test_the_reject_label_is_below_all_classes_and_0(classes, label):
+    X, y = make_classification(200, class_sep=2.0, random_state=0)
+    clf = SelectiveClassifier(GaussianNB(), risk=0.3).fit(X, np.array(classes)[y])
+    assert clf.reject_label_ == label
+
+
 def test_declined_samples_get_the_reject_label():
     clf = frozen()
     accepted, predicted = clf.accept(X[TEST]), clf.predict(X[TEST])
