@@ -104,7 +104,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     118
     """
 
-    # `groups` are only for the folds of the scorer.
+    # With metadata routing, `groups` are for a scorer and an estimator that request them.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -219,11 +219,12 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         # `fit_difficulty` passes these to the scorer itself, however deep in Pipelines.
         final, _ = last_step(scorer)
         scorer_params: dict[str, Any] = {}
-        fit_params = {**fit_params, **group_params(self.estimator, groups)}
+        of_groups = group_params(self.estimator, groups)
+        fit_params = {**fit_params, **of_groups}
         if groups is not None:
             if "groups" in signature(final.fit_difficulty).parameters:
                 scorer_params["groups"] = groups
-            elif not group_params(self.estimator, groups):
+            elif not of_groups:
                 raise ValueError(
                     f"groups must be None for a scorer without folds, {type(final).__name__}, "
                     "and a classifier that takes none, got groups."

@@ -151,11 +151,11 @@ def _rate(risk: float) -> str:
 def _advice(results: dict[str, Any]) -> list[Advice | None]:
     return [
         *_about_parts(results),
-        *_about_fine_columns(results["verdict"]["tested"]),
         _about_size(results),
         _repair.advice(results),
         _about_parts_later(results),
         _about_declining(results),
+        *_about_fine_columns(results["verdict"]["tested"]),
         _about_labels(results["issues"]),
     ]
 
