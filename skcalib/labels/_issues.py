@@ -881,7 +881,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             "random": all samples are equally likely. "informative": samples whose label may be
             right or wrong are drawn more often, all others still now and then; the finder
             keeps how likely each was drawn, and `recalibrate` counts it by that. Where
-            wrong labels are ranked well, the rate is then as sure with about half as many checks,
+            wrong labels are ranked well, the rate is then as sure with six tenths of the checks,
             and more wrong labels are found on the way; where not, it is as sure as by random
             ones.
         exclude : array-like of int, default=None
