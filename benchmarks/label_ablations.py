@@ -259,6 +259,10 @@ def _no_twins(X: Any, codes: Any, groups: Any) -> Any:
     return None
 
 
+def _none(*args: Any) -> list[str]:
+    return []
+
+
 def _never(*args: Any) -> bool:
     return False
 
@@ -291,6 +295,7 @@ RULES_AFTER_FIT = [
     _rule("SURE", "doubt of any wrong label", 0.0, TRUST + "SURE"),
     _rule("WEAK, doubt", "doubt of weak judges", 0.0, TRUST + "WEAK"),
     _rule("KNOWN", "doubt of features", -np.inf, TRUST + "KNOWN"),
+    _rule("misfits", "doubt of labels that neighbors defend", _none, TRUST + "of_misfits"),
 ]
 ROOM = Room(RULES, losses)
 AFTER_FIT = Room(RULES_AFTER_FIT, losses_after_fit)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import entropy
 from sklearn.frozen import FrozenEstimator
 
 from ..utils.checking._proba import binomial_interval
-from ._judges import OutOfFold, features_of, nearest_others
+from ._judges import Judge, OutOfFold, features_of, nearest_others
 from ._limits import (
     FEW,
     KNOWN,
@@ -45,6 +46,7 @@ def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
             f"The model expects only {last.agreement(judged.fit):.0%} of the labels: it knows too "
             f"little of the classes, so that many issues may be right. {ADVICE}"
         )
+    doubts += of_misfits(judged)
     return tuple(doubts)
 
 
@@ -54,24 +56,15 @@ def of_seen_labels(last: Round) -> list[str]:
     A label that the majority of its neighbors does not have is wrong or hard. A classifier that
     has not seen it expects it now and then; one that was trained on it, nearly always.
     """
-    number, doubts = NUMBERS_OF_NEIGHBORS[1], []
-    rows = np.flatnonzero((last.given.weight > 0) & ~last.given.verified)
-    rows = np.random.default_rng(0).permutation(rows)[:SOME_SAMPLES]
+    rows, doubts = _asked(last), []
     codes = last.given.codes[rows]
     for (name, judge), distances in zip(last.given.judges.items(), last.distances):
         is_frozen = isinstance(judge, OutOfFold) and isinstance(judge.estimator, FrozenEstimator)
-        features = features_of({name: judge}, rows) if is_frozen else None
-        if features is None or len(rows) <= number:
+        around = _around(last, {name: judge}, rows) if is_frozen else None
+        if around is None:
             continue
-        votes = np.zeros((len(rows), len(last.given.classes)))
-        for column in nearest_others(features, number).T:
-            votes[np.arange(len(rows)), codes[column]] += 1.0
-        unlike = votes.argmax(axis=1) != codes
-        expected = (distances[rows].argmin(axis=1) == codes)[unlike]
-        if not len(expected):
-            continue
-        low = binomial_interval(expected.mean(), np.asarray(len(expected)), 0.95)[0]
-        if low > WEAK:
+        expected = (distances[rows].argmin(axis=1) == codes)[around != codes]
+        if len(expected) and _at_least(expected) > WEAK:
             doubts.append(
                 f"{name} expects {expected.mean():.0%} of the {len(expected)} labels that "
                 "differ from those of their neighbors: it has probably been trained on these "
@@ -79,3 +72,53 @@ def of_seen_labels(last: Round) -> list[str]:
                 "fitted out-of-fold, or one that has not seen these samples."
             )
     return doubts
+
+
+def of_misfits(judged: Judged) -> list[str]:
+    """Return a doubt where neighbors defend more of the labels called wrong than are expected to.
+
+    A wrong label differs from those of its neighbors; one that a judge gets wrong because the
+    class has another shape, such as several clusters, is among its like. Neighbors that are
+    judges have had their say.
+    """
+    last = judged.last
+    rows = _asked(last)
+    around = None if "neighbors" in last.given.judges else _around(last, last.given.judges, rows)
+    if around is None:
+        return []
+    codes, proba = last.given.codes[rows], judged.proba[rows]
+    p_correct = proba[np.arange(len(rows)), codes]
+    wrong = proba.argmax(axis=1) != codes
+    if not wrong.any():
+        return []
+    defended = (around == codes)[wrong]
+    if _at_least(defended) <= p_correct[wrong].mean():
+        return []
+    return [
+        f"Of the labels that the model takes for wrong, {defended.mean():.0%} are those of most "
+        f"neighbors, where it takes {p_correct[wrong].mean():.0%} for right: it may misfit the "
+        f"classes there, as a Gaussian misfits two clusters. {ADVICE}"
+    ]
+
+
+def _asked(last: Round) -> NDArray[np.intp]:
+    """Return samples whose labels are looked at: of very many, a random part."""
+    rows = np.flatnonzero((last.given.weight > 0) & ~last.given.verified)
+    return np.random.default_rng(0).permutation(rows)[:SOME_SAMPLES]
+
+
+def _around(last: Round, judges: dict[str, Judge], rows: NDArray[np.intp]) -> NDArray | None:
+    """Return the label that most neighbors of each sample have; None without features."""
+    number = NUMBERS_OF_NEIGHBORS[1]
+    features = features_of(judges, rows) if len(rows) > number else None
+    if features is None:
+        return None
+    votes = np.zeros((len(rows), len(last.given.classes)))
+    for column in nearest_others(features, number).T:
+        votes[np.arange(len(rows)), last.given.codes[rows][column]] += 1.0
+    return votes.argmax(axis=1)
+
+
+def _at_least(flags: NDArray[np.bool_]) -> float:
+    """Return the lower end of the interval of how often a flag is set."""
+    return float(binomial_interval(flags.mean(), np.asarray(len(flags)), 0.95)[0])

@@ -1,3 +1,4 @@
+import re
 import warnings
 
 import numpy as np
@@ -289,3 +290,39 @@ def test_what_a_frozen_classifier_expects_where_neighbors_do_not():
     (doubt,) = doubts(least)
     assert f"net expects {least / n:.0%} of the {n} labels" in doubt
     assert not doubts(n, features=["a text"] * 200)
+
+
+def _clusters_of_three_classes(n=400):
+    """Three clusters a class, in four features, far apart; and the classes."""
+    rng = np.random.default_rng(2)
+    centers, cluster = 3 * rng.normal(size=(9, 4)), rng.integers(9, size=n)
+    return centers[cluster] + rng.normal(size=(n, 4)), cluster % 3
+
+
+def test_neighbors_that_defend_labels_tell_of_misfits():
+    X, y = _clusters_of_three_classes()
+    finder = LabelIssueFinder(RMDScorer(shrinkage="auto"))
+    with pytest.warns(SkcalibWarning, match="may misfit the classes") as caught:
+        finder.fit(X, y)
+    text = next(str(w.message) for w in caught if "misfit" in str(w.message))
+    defended, right = (int(part) / 100 for part in re.findall(r"(\d+)%", text))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    distances = np.square(Z[:, None] - Z).sum(axis=2) + np.diag(np.full(len(Z), np.inf))
+    around = np.array([np.bincount(y[np.argsort(row)[:15]]).argmax() for row in distances])
+    # Issues are the labels taken for wrong, but for the tenth that tells nothing.
+    issue = finder.issues_["is_issue"]
+    assert issue.sum() > 40
+    assert defended == pytest.approx((around == y)[issue].mean(), abs=0.03)
+    assert right == pytest.approx(finder.issues_["p_label_correct"][issue].mean(), abs=0.05)
+
+
+def test_no_misfit_where_labels_differ_from_their_neighbors():
+    X, y = make_blobs(600, 4, centers=4, cluster_std=1.5, random_state=0)
+    for fraction in (0.0, 0.1, 0.3):
+        given = flip_labels(y, fraction=fraction, random_state=0)[0] if fraction else y
+        assert not LabelIssueFinder(RMDScorer(shrinkage="auto")).fit(X, given).doubts_
+    # Judges that know the shape of the classes leave their labels alone.
+    X, y = _clusters_of_three_classes()
+    finder = LabelIssueFinder().fit(X, y)
+    assert not finder.doubts_
+    assert finder.issues_["is_issue"].mean() < 0.01
