@@ -30,7 +30,7 @@ from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..difficulty.gaussian import gaussians_without
-from ..utils.checking._guard import tell_of_columns
+from ..utils.checking._guard import tell_of_order
 from ..utils.checking._labels import as_labels, class_positions, match_columns
 from ..utils.checking._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ..utils.meta._estimators import (
@@ -401,7 +401,7 @@ class Precomputed:
             numbered=named is None and hasattr(X, "columns"),
         )
         remedy = "If so, reorder them, or name the columns of a DataFrame by the labels."
-        tell_of_columns(self.proba, codes, classes, name="X", remedy=remedy)
+        tell_of_order(self.proba, codes, classes, name="X", remedy=remedy)
         self.order = np.argsort(classes, kind="stable")
         self.classes = classes[self.order]
 

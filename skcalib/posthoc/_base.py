@@ -24,7 +24,7 @@ from ..utils.checking._arrays import (
     warn_if_normalized,
 )
 from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import REMEDY, as_proba_of, refuse_other_rows, tell_of_columns
+from ..utils.checking._guard import REMEDY, as_proba_of, refuse_other_rows, tell_of_order
 from ..utils.checking._labels import (
     check_class_labels,
     check_column_labels,
@@ -333,7 +333,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             remedy = REMEDY.replace("labels", "classes")
             likeliest = codes.argmax(axis=1) if holds_shares(codes) else codes
             options: Any = {"name": "X", "remedy": remedy, "groups": groups}
-            tell_of_columns(given, likeliest, self.classes_, **options)
+            tell_of_order(given, likeliest, self.classes_, **options)
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.

@@ -23,7 +23,7 @@ from ..metrics import (
 )
 from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
 from ..utils.checking._groups import together
-from ..utils.checking._guard import refuse_other_rows, tell_of_columns
+from ..utils.checking._guard import refuse_other_rows, tell_of_order
 from ..utils.checking._labels import (
     as_labels,
     check_several_classes,
@@ -332,7 +332,7 @@ class SelectiveClassifier(DelegatingClassifier):
         proba = class_columns(self.estimator_, X, self.classes_)
         given: Any = {"name": f"predict_proba of {type(self.estimator.estimator).__name__}"}
         given["remedy"] = "If so, y has other labels than those that it was fitted on."
-        tell_of_columns(proba, codes, self.classes_, **given)
+        tell_of_order(proba, codes, self.classes_, **given)
 
     def _find_threshold(
         self, judged: NDArray[np.floating], groups: NDArray[np.intp] | None

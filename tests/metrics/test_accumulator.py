@@ -55,7 +55,8 @@ def read_only(accumulator):
 def data():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=200)
-    return rng.integers(3, size=200), proba, rng.uniform(size=200)
+    y = (proba.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1).clip(0, 2)
+    return y, proba, rng.uniform(size=200)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
@@ -309,7 +310,7 @@ def test_metrics_that_are_no_names_are_named(metrics):
 def test_classwise_error_takes_the_norm(norm):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=200)
-    y = rng.integers(3, size=200)
+    y = (proba.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1).clip(0, 2)
     name = "classwise_calibration_error"
     total = CalibrationAccumulator(5, norm=norm, metrics=(name,)).update(y, proba)
     expected = classwise_calibration_error(y, proba, n_bins=5, norm=norm)

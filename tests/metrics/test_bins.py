@@ -45,7 +45,7 @@ def test_top_label(monkeypatch, n_classes, dtype, grid):
     rng = np.random.default_rng(n_classes)
     proba = rng.multinomial(grid, rng.dirichlet(np.ones(n_classes)), size=90) / grid
     proba = proba.astype(dtype)
-    y = rng.integers(n_classes, size=90)
+    y = (proba.cumsum(axis=1) < rng.random((90, 1))).sum(axis=1).clip(0, n_classes - 1)
     confidence, correct = top_label(check_predictions(y, proba))
     np.testing.assert_array_equal(confidence, proba.max(axis=1))
     np.testing.assert_array_equal(correct, proba.argmax(axis=1) == y)

@@ -24,7 +24,7 @@ from skcalib.utils.checking._proba import binomial_interval
 def data():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=300)
-    return rng.integers(3, size=300), proba
+    return (proba.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1).clip(0, 2), proba
 
 
 def legend(display):

@@ -1,8 +1,8 @@
 """What the data themselves show to be wrong: columns and rows in another order.
 
-Nobody notices a column of probabilities that belongs to another class: every metric has a value,
-and every calibrator repairs something. Yet labels and probabilities show it together. Everything
-here looks at both, tells it once, and says what to do.
+Nobody notices a column of probabilities that belongs to another class, or rows that belong to
+other samples: every metric has a value, and every calibrator repairs something. Yet labels and
+probabilities show it together. Everything here looks at both, tells it once, and says what to do.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from ._names import label_of
 FALSE_ALARM = 1e-3
 # Least gain of a class, of at most 2, that is worth a word: less is what weak models lack.
 _LEAST_GAIN = 0.05
+# The part of what probabilities state to know that is missed before anybody is told. Models that
+# learned little know more of it, or state less; with a smaller part, shuffled rows are seen later.
+_HARDLY = 0.2
 # Numbers that are looked at, of rows drawn at random: by a metric, which has to be fast, and by
 # whatever is fitted.
 IN_PASSING = 2**14
@@ -314,14 +317,22 @@ def far_below_chance(
     return whole.surely_gain(np.arange(proba.shape[1]), None, 1)
 
 
-def tell_of_columns(
-    proba: Any, codes: NDArray[np.intp], classes: NDArray[Any], **options: Any
+def tell_of_order(
+    proba: Any,
+    codes: NDArray[np.intp],
+    classes: NDArray[Any],
+    *,
+    remedy: str = REMEDY,
+    **options: Any,
 ) -> None:
-    """Warn of what :func:`doubt_of_columns` finds, unless the caller has looked at it."""
+    """Warn of columns or rows in another order, unless the caller has looked at them."""
     # What is on an accelerator stays there.
     if isinstance(proba, TensorRows) or _told.get():
         return
-    if doubt := doubt_of_columns(proba, codes, classes, **options):
+    doubt = doubt_of_columns(proba, codes, classes, remedy=remedy, **options)
+    if doubt is None:
+        doubt = doubt_of_rows(proba, codes, **options)
+    if doubt is not None:
         warn(doubt)
 
 
@@ -381,6 +392,53 @@ def doubt_of_columns(
         f"The columns of {name} seem to be in another order: the label has a mean probability "
         f"of {found.now:.2f}, and would have {found.then:.2f} if they were those of "
         f"{_listed(order, names)}. {remedy}"
+    )
+
+
+def doubt_of_rows(
+    proba: Any,
+    codes: NDArray[np.intp],
+    *,
+    name: str = "y_proba",
+    groups: NDArray[np.intp] | None = None,
+    most: int = AT_THE_DOOR,
+) -> str | None:
+    """Return what speaks for probabilities (n, K) or (n,) of other rows than the labels.
+
+    With d_ik = p_ik - mean p_k, a label y_i drawn from p_i has d_iy of the mean sum_k p_ik d_ik.
+    Labels of other rows have d of the mean 0: surely not a fifth of it, where it is large. The
+    probabilities p are those at the frequencies of the labels, as models know them of others.
+    """
+    rows = drawn_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1], most)
+    proba, codes = to_host(proba[rows]), codes[rows]
+    if len(codes) < 2 or not 0 <= proba.min() <= proba.max() <= 1:
+        return None
+    proba = proba.astype(np.float64, copy=False)
+    if proba.ndim == 1:
+        proba = np.column_stack([1 - proba, proba])
+    mean = proba.mean(axis=0)
+    frequency = np.bincount(codes, minlength=len(mean)) / len(codes)
+    adapted = proba * np.divide(frequency, mean, out=np.zeros_like(mean), where=mean > 0)
+    total = adapted.sum(axis=1, keepdims=True)
+    adapted = np.divide(adapted, total, out=proba.copy(), where=total > 0)
+    apart = adapted - adapted.mean(axis=0)
+    known = apart[np.arange(len(codes)), codes]
+    stated = np.einsum("ij,ij->i", adapted, apart)
+    missing = _HARDLY * stated - known
+    if groups is not None:
+        own = np.unique(groups[rows], return_inverse=True)[1]
+        missing, known = (np.bincount(own, terms) for terms in (missing, known))
+    # Two standard errors of knowledge are enough for silence.
+    error = known.std() / np.sqrt(len(known))
+    if known.mean() > 2 * error or stated.mean() < _LEAST_GAIN or not _surely_above_0(missing):
+        return None
+    label, others = proba[np.arange(len(codes)), codes].mean(), frequency @ mean
+    order = "rows" if known.mean() > -2 * error else "rows or columns"
+    return (
+        f"{name} seems to belong to other rows than the labels: the label has a mean probability "
+        f"of {label:.2f}, those of other samples have {others:.2f}. Look for {order} in another "
+        "order, such as from a loader that shuffles. If they are in order, the model has learned "
+        "next to nothing of these labels."
     )
 
 

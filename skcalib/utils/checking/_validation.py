@@ -35,7 +35,7 @@ from ._guard import (
     drawn_rows,
     refuse_negative_name,
     refuse_other_rows,
-    tell_of_columns,
+    tell_of_order,
 )
 from ._labels import (
     as_labels,
@@ -235,7 +235,7 @@ def _look_at(
     if proba.ndim == 1:
         refuse_negative_name(given["y_proba"], proba, likeliest, classes)
     refuse_other_rows(proba, likeliest, **given)
-    tell_of_columns(proba, likeliest, classes, most=IN_PASSING)
+    tell_of_order(proba, likeliest, classes, most=IN_PASSING)
 
 
 def _match_all(

@@ -10,10 +10,13 @@ from scipy.special import softmax
 from skcalib.labels import LabelIssueFinder
 from skcalib.metrics import (
     calibration_error_interval,
+    compare_calibration,
     expected_calibration_error,
     get_scorer,
     ks_calibration_error,
+    smooth_reliability_curve,
 )
+from skcalib.plots import ReliabilityDisplay
 from skcalib.posthoc import (
     BetaCalibration,
     IsotonicCalibration,
@@ -21,7 +24,12 @@ from skcalib.posthoc import (
     TemperatureScaling,
 )
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.checking._guard import _listed, doubt_of_columns, misplaced_columns
+from skcalib.utils.checking._guard import (
+    _listed,
+    doubt_of_columns,
+    doubt_of_rows,
+    misplaced_columns,
+)
 
 
 def right(n=800, k=4, sharpness=1.5, seed=0):
@@ -371,3 +379,70 @@ def test_of_many_classes_the_first_columns_that_move_are_listed(n_moved):
     assert told.count("that of") == min(n_moved, 8)
     assert told.startswith("column 0 that of 'c01'")
     assert told.endswith("...") == (n_moved > 8)
+
+
+def test_rows_in_another_order_are_told():
+    y, proba = right(sharpness=3)
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    told = "belong to other rows.*Look for rows in another order"
+    with pytest.warns(SkcalibWarning, match=told):
+        expected_calibration_error(y[shuffled], proba)
+    with pytest.warns(SkcalibWarning, match=f"X seems to {told}"):
+        TemperatureScaling(input="proba").fit(proba, y[shuffled])
+    two = np.column_stack([proba[:, :2].sum(axis=1), proba[:, 2:].sum(axis=1)])
+    with pytest.warns(SkcalibWarning, match=told):
+        ks_calibration_error(y[shuffled] >= 2, two[:, 1])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "useless"])
+def test_rows_of_models_that_know_little_are_not_accused(kind):
+    rng = np.random.default_rng(8)
+    for _ in range(25):
+        y, proba = draw(kind, rng)
+        assert doubt_of_rows(proba, y) is None
+        assert doubt_of_rows(np.full_like(proba, 1 / proba.shape[1]), y) is None
+
+
+def test_too_sure_models_are_not_accused():
+    # Ten times too sure, and right in half of the samples of five classes.
+    rng = np.random.default_rng(0)
+    for n in (6, 20, 60, 200, 600):
+        logits = 2 * rng.normal(size=(n, 5))
+        y = (softmax(logits, axis=1).cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 4)
+        assert doubt_of_rows(softmax(10 * logits, axis=1), y) is None
+
+
+def test_rows_of_groups_that_err_together_are_no_evidence():
+    rng = np.random.default_rng(0)
+    told, with_groups = 0, 0
+    for _ in range(300):
+        patient = np.repeat(np.arange(8), 40)
+        p = rng.choice([0.03, 0.97], size=8)
+        y = (rng.random(8) < 0.5 + 0.5 * (p - 0.5)).astype(int)  # knows half of what it states
+        told += doubt_of_rows(p[patient], y[patient]) is not None
+        with_groups += doubt_of_rows(p[patient], y[patient], groups=patient) is not None
+    assert told > 10
+    assert with_groups == 0
+
+
+def test_samples_of_one_class_say_nothing_about_rows():
+    y, proba = right(n=4000, sharpness=2)
+    rows = np.flatnonzero(y == 0)
+    assert doubt_of_rows(proba[rows], y[rows]) is None
+    rows = np.append(rows, np.flatnonzero(y == 1)[:3])
+    assert doubt_of_rows(proba[rows], y[rows]) is None
+
+
+def test_what_asks_several_metrics_tells_once():
+    y, proba = right()
+    for wrong in (proba[:, [1, 0, 2, 3]], right(seed=1)[1]):
+        for ask in (
+            ReliabilityDisplay.from_predictions,
+            lambda y, p: compare_calibration(y, {"a": p}, n_resamples=19),
+            lambda y, p: smooth_reliability_curve(y, p, n_resamples=19),
+            lambda y, p: calibration_error_interval(y, p, n_resamples=19),
+        ):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                ask(y, wrong)
+            assert len(caught) == 1
