@@ -62,7 +62,8 @@ def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     rng = np.random.default_rng(3)
     proba = rng.uniform(size=n_samples)
     options = {"bandwidth": 0.05, "confidence_level": 0.9, "random_state": 0}
-    band = smooth_reliability_curve(np.arange(n_samples) % 2, proba, n_resamples=4000, **options)
+    outcome = rng.uniform(size=n_samples) < proba
+    band = smooth_reliability_curve(outcome, proba, n_resamples=4000, **options)
     places = np.searchsorted(band.prob_pred, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
     inside = []
     for _ in range(200):

@@ -17,7 +17,9 @@ from skcalib.utils import SkcalibWarning
 
 def sample(n_classes=4, n_samples=200):
     rng = np.random.default_rng(0)
-    return rng.integers(n_classes, size=n_samples), rng.dirichlet(np.ones(n_classes), n_samples)
+    proba = rng.dirichlet(np.ones(n_classes), n_samples)
+    y = (rng.random((n_samples, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return y, proba
 
 
 def example(**options):
@@ -116,7 +118,7 @@ def test_shares_of_people_are_counted_by_class():
 def test_the_heading_says_what_bars_of_all_bins_hold():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 300)
-    y = rng.integers(3, size=300)
+    y = (rng.random((300, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
     display = ClassReliabilityDisplay.from_predictions(y, proba, simultaneous=True)
     alone = ClassReliabilityDisplay.from_predictions(y, proba)
     said = "95% for all of a panel at once"
