@@ -30,7 +30,8 @@ def samples(n: int, n_features: int) -> tuple:
     codes = np.sort(rng.integers(0, len(CLASSES), n))
     X = rng.standard_normal((n, n_features), dtype=np.float32)
     X += 3 * (codes[:, None] % n_features == np.arange(n_features))
-    proba = rng.dirichlet(np.ones(len(CLASSES)), n).astype(np.float32)
+    proba = rng.dirichlet(np.ones(len(CLASSES)), n).astype(np.float32) / 2
+    proba[np.arange(n), codes] += 0.5
     return X, np.array(CLASSES)[codes], proba / proba.sum(axis=1, keepdims=True)
 
 

@@ -322,16 +322,19 @@ def tell_of_order(
     codes: NDArray[np.intp],
     classes: NDArray[Any],
     *,
+    name: str = "y_proba",
     remedy: str = REMEDY,
-    **options: Any,
+    groups: NDArray[np.intp] | None = None,
+    most: int = AT_THE_DOOR,
 ) -> None:
     """Warn of columns or rows in another order, unless the caller has looked at them."""
     # What is on an accelerator stays there.
     if isinstance(proba, TensorRows) or _told.get():
         return
-    doubt = doubt_of_columns(proba, codes, classes, remedy=remedy, **options)
+    given: dict[str, Any] = {"name": name, "groups": groups}
+    doubt = doubt_of_columns(proba, codes, classes, remedy=remedy, most=most, **given)
     if doubt is None:
-        doubt = doubt_of_rows(proba, codes, **options)
+        doubt = doubt_of_rows(proba, codes, **given)
     if doubt is not None:
         warn(doubt)
 
@@ -401,7 +404,6 @@ def doubt_of_rows(
     *,
     name: str = "y_proba",
     groups: NDArray[np.intp] | None = None,
-    most: int = AT_THE_DOOR,
 ) -> str | None:
     """Return what speaks for probabilities (n, K) or (n,) of other rows than the labels.
 
@@ -409,7 +411,7 @@ def doubt_of_rows(
     Labels of other rows have d of the mean 0: surely not a fifth of it, where it is large. The
     probabilities p are those at the frequencies of the labels, as models know them of others.
     """
-    rows = drawn_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1], most)
+    rows = drawn_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1], IN_PASSING)
     proba, codes = to_host(proba[rows]), codes[rows]
     if len(codes) < 2 or not 0 <= proba.min() <= proba.max() <= 1:
         return None
