@@ -224,8 +224,8 @@ LEFT_OUT = {
 RESAMPLES = {"n_resamples": 5, "random_state": 0}
 OPTIONS = {
     "flip_labels": {"fraction": 0.5, "random_state": 0},
-    "isotonic_reliability_curve": {"random_state": 0},
-    "smooth_reliability_curve": {"random_state": 0},
+    "isotonic_reliability_curve": {"n_resamples": 19, "random_state": 0},
+    "smooth_reliability_curve": {"n_resamples": 19, "random_state": 0},
     "calibration_error_interval": RESAMPLES,
     "calibration_test": RESAMPLES,
     "groupwise_calibration_error": {**RESAMPLES, "min_samples": 1},
@@ -301,7 +301,8 @@ def estimators() -> Iterator[tuple[Any, str, bool]]:
     yield subset(nb, selection.DifficultySelector(rmd)), "predict_proba", False
     yield difficulty.NoveltyDetector(rmd), "predict", True
     yield selection.SelectiveClassifier(nb, risk=0.9, delta=0.9), "predict_proba", False
-    yield labels.LabelCleaningClassifier(nb), "predict_proba", True
+    finder = labels.LabelIssueFinder(rmd, noise="random")  # the default takes a second a fit
+    yield labels.LabelCleaningClassifier(nb, finder), "predict_proba", True
     yield net, "predict_proba", True
 
 
@@ -315,7 +316,8 @@ def estimator_calls() -> Iterator[Call]:
                 yield from fit_call(estimator, argument, "predict_proba", weighted=True)
     for estimator, method, weighted in estimators():
         yield from fit_call(estimator, ROLES["X"], method, weighted=weighted)
-    knn, finder = difficulty.KNNScorer().fit(FEATURES), labels.LabelIssueFinder()
+    knn = difficulty.KNNScorer().fit(FEATURES)
+    finder = labels.LabelIssueFinder(difficulty.RMDScorer(), noise="random")
     accumulate = metrics.CalibrationAccumulator
     net = CalibratedNetClassifier(MLP, max_epochs=2, random_state=0, device="cpu")
     by_difficulty = clone(net).set_params(criterion=DifficultyAwareLoss)
