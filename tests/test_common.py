@@ -98,8 +98,12 @@ def _nets():
 
 def _label_cleaners():
     return [
-        LabelCleaningClassifier(LogisticRegression(), LabelIssueFinder(RMDScorer(), n_refits=0)),
-        LabelCleaningClassifier(GaussianNB(), LabelIssueFinder(GaussianNB()), action="weight"),
+        LabelCleaningClassifier(
+            LogisticRegression(), LabelIssueFinder(RMDScorer(), noise="random", n_refits=0)
+        ),
+        LabelCleaningClassifier(
+            GaussianNB(), LabelIssueFinder(GaussianNB(), noise="random"), action="weight"
+        ),
     ]
 
 

@@ -78,19 +78,19 @@ def test_errors_name_extras_that_exist(repository, project):
     assert extras <= set(project["optional-dependencies"])
 
 
-@pytest.mark.parametrize(
-    ("imports", "status"), [("import skcalib", 0), ("from skcalib.utils import _not_there", 2)]
-)
-def test_a_file_of_tests_that_cannot_be_imported_is_an_error(
-    repository, tmp_path, imports, status
-):
+def test_a_file_of_tests_that_cannot_be_imported_is_an_error(repository, tmp_path):
     """The search for examples imports it first, and pytest would go on with half a module."""
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(repository / name, tmp_path)
     (tmp_path / "tests").mkdir()
-    file = tmp_path / "tests" / "test_it.py"
-    file.write_text(f"{imports}\n\n\ndef test_it():\n    assert True\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    test = "\n\n\ndef test_it():\n    assert True\n"
+    (tmp_path / "tests" / "test_good.py").write_text(f"import skcalib{test}")
+    (tmp_path / "tests" / "test_bad.py").write_text(f"from skcalib.utils import _not_there{test}")
+    options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", "tests"]
+    command = [sys.executable, "-m", "pytest", *options]
     environment = os.environ | {"PYTHONPATH": str(repository)}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert run.returncode == status, run.stdout + run.stderr
+    output = run.stdout + run.stderr
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED, output
+    assert "ERROR tests/test_bad.py" in output
+    assert "1 passed, 1 error" in output

@@ -146,7 +146,6 @@ def test_grid_search_sees_training_folds_alone(data):
         {"clf__temperature": [0.3, 0.7], "clf__estimator__C": [0.1, 1.0]},
         scoring=training_rows,
         cv=3,
-        n_jobs=2,
         error_score="raise",
     ).fit(X, y)
     scored = [grid.cv_results_[f"split{i}_test_score"] for i in range(3)]

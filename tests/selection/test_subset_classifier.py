@@ -151,7 +151,6 @@ def test_grid_search_over_the_fraction_in_a_pipeline():
             "subsetclassifier__estimator__C": [0.1, 1.0],
         },
         cv=3,
-        n_jobs=2,
         scoring="accuracy",
     ).fit(pd.DataFrame(X, columns=list("abcd")), names)
     assert grid.best_score_ > 0.9
