@@ -71,7 +71,7 @@ class LinearCalibrator(AfterTemperature):
     def _ridge(self) -> Ridge:
         return Ridge(intercept=INTERCEPTS)
 
-    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
+    def _features(self, at: AtTemperature) -> NDArray:
         """Return the log-probabilities at the temperature; they are clipped at log(1e-7)."""
         return at.clipped
 
@@ -87,7 +87,7 @@ class LinearCalibrator(AfterTemperature):
         if near is not None:
             start = LinearFit(near.coef_, near.intercept_, near.uniform_weight_, near.n_iter_)
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear(
-            self._features(at),
+            self._features(at).astype(np.float64, copy=False),
             y,
             sample_weight,
             self._ridge(),
@@ -112,13 +112,15 @@ class LinearCalibrator(AfterTemperature):
             max_iter=self.max_iter,
         )
 
-    def _features_of(self, scores: NDArray) -> NDArray[np.float64]:
-        return self._features(at_temperature(self._as_logits(scores), self.temperature_, 0.0))
+    def _features_of(self, scores: NDArray) -> NDArray:
+        logits = self._as_logits(scores).astype(np.float64, copy=False)
+        return self._features(at_temperature(logits, self.temperature_, 0.0))
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
         features = self._features(at)
-        mapped = features * self.coef_ if self._vector else (self.coef_ @ features.T).T
-        mapped += self.intercept_
+        coef, intercept = (part.astype(features.dtype) for part in (self.coef_, self.intercept_))
+        mapped = features * coef if self._vector else (coef @ features.T).T
+        mapped += intercept
         return mixed_with_uniform(softmax_in_place(mapped), self.uniform_weight_)
 
     def _formula(self) -> dict[str, Any]:

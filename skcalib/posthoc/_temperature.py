@@ -60,28 +60,26 @@ class AtTemperature:
     uniform_weight: float
 
     @cached_property
-    def clipped(self) -> NDArray[np.float64]:
+    def clipped(self) -> NDArray:
         """Log-probabilities of at least log(1e-7), which several maps share."""
-        return np.maximum(self.log_proba, LOWEST_LOG_PROBA, dtype=np.float64)
+        return np.maximum(self.log_proba, LOWEST_LOG_PROBA)
 
 
 def by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
-    """Yield (rows, block): few rows, in double precision, whose columns lie together in memory.
+    """Yield (rows, block): few rows, float32 or float64, whose columns lie together in memory.
 
     That way what is done to every row costs little where there are few columns.
     """
     step = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), step):
         rows = slice(start, start + step)
-        yield rows, np.asarray(logits[rows], dtype=np.float64, order="F")
+        dtype = np.result_type(logits.dtype, np.float32)
+        yield rows, np.asarray(logits[rows], dtype=dtype, order="F")
 
 
 def at_temperature(logits: NDArray, temperature: float, uniform_weight: float) -> AtTemperature:
     """Return the probabilities of other samples, at a temperature that is known."""
-    if logits.size <= _MANY:
-        logits = logits.astype(np.float64, copy=False)
-    found = log_softmax_at(logits, temperature)
-    return AtTemperature(logits, *found, temperature, uniform_weight)
+    return AtTemperature(logits, *log_softmax_at(logits, temperature), temperature, uniform_weight)
 
 
 def fit_at_temperature(
@@ -102,6 +100,8 @@ def fit_at_temperature(
         pseudo_errors=float(uniform),
         near=near,
     )
+    if logits.size <= _MANY:
+        logits = logits.astype(np.float64, copy=False)
     return at_temperature(logits, temperature, weight or 0.0)
 
 
