@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..utils.checking._arrays import check_weights
+from ..utils.checking._groups import group_codes
 from ..utils.checking._labels import check_class_labels, column_names, match_names
 from ..utils.checking._proba import check_proba_matrix
 from ..utils.checking._validation import check_numbers, validate_data, validate_rows
@@ -82,8 +83,9 @@ def check_inputs(
     sample_weight: ArrayLike | None = None,
     difficulty_weight: ArrayLike | None = None,
     target_proba: ArrayLike | None = None,
+    groups: Any = None,
 ) -> FitInputs:
-    """Return what belongs to every sample as float32 tensors."""
+    """Return what belongs to every sample: float32 tensors, and the numbers of the groups."""
     weight = check_weights(sample_weight, n_samples)
     difficulty = None
     if difficulty_weight is not None:
@@ -97,6 +99,7 @@ def check_inputs(
         _as_tensor("sample_weight", weight),
         _as_tensor("difficulty_weight", difficulty),
         None if target_proba is None else _check_target(target_proba, n_samples, classes),
+        None if groups is None else group_codes(groups, n_samples)[1],
     )
 
 

@@ -58,7 +58,7 @@ from ._guards import (
     warn_of_probabilities,
 )
 from ._prioritizer import EpochPrioritizer
-from ._samples import DataSplit, FitState, Mixup
+from ._samples import DataSplit, FitState, Mixup, split_groups
 
 # Samples of a forward pass that ranks: more of them fall out of a CPU's cache in convolutions.
 _RANKING_BATCH = 1024
@@ -143,7 +143,11 @@ class TrainingLoop(NetComponents):
         """Split into training and validation samples, as skorch does."""
         # Made here, so that positions() recognizes the Subsets that train_split makes of it.
         dataset = self.get_dataset(X, y)
-        train, valid = super().get_split_datasets(dataset, y, **fit_params)
+        groups = None if self._fit_ is None else self._fit_.inputs.groups
+        if groups is None or not self.train_split:
+            train, valid = super().get_split_datasets(dataset, y, **fit_params)
+        else:
+            train, valid = split_groups(self.train_split, dataset, y, groups, **fit_params)
         if self._fit_ is not None:
             check_modes_of_torch(self)
             n_samples = self._fit_.inputs.n_samples

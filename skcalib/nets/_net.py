@@ -58,7 +58,8 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         Number of samples of a step; -1 takes all.
     train_split : callable, default=None
         Holds out samples for validation, a fifth with ``skorch.dataset.ValidSplit(5,
-        stratified=True)``. None trains on all samples.
+        stratified=True)``. None trains on all samples. Where `fit` is given groups, a function
+        must take them as ``groups=``; a number or fraction of a ValidSplit holds out groups.
     class_weight : dict or "balanced", default=None
         Weights of the classes by label, 1 for labels that are missing; they multiply those of the
         samples. "balanced" gives all classes of y the same total weight.
@@ -206,6 +207,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         sample_weight: ArrayLike | None = None,
         difficulty_weight: ArrayLike | None = None,
         target_proba: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network, from new initial weights unless ``warm_start=True``.
@@ -227,6 +229,9 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             Class probabilities to train on in place of the labels, with columns in the order of
             `classes_`; a DataFrame's columns that are named by labels are matched by name. The
             labels y still define `classes_`, the strata of splits, and the truth in validation.
+        groups : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
+            Which samples belong together, such as the patients of images: `train_split` keeps
+            each group in training or in validation.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`, as in skorch.
 
@@ -253,6 +258,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             sample_weight=sample_weight,
             difficulty_weight=difficulty_weight,
             target_proba=target_proba,
+            groups=groups,
         ) as (X, y):
             return super().fit(X, y, **fit_params)
 
@@ -264,6 +270,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         sample_weight: ArrayLike | None = None,
         difficulty_weight: ArrayLike | None = None,
         target_proba: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network further, for `max_epochs` more epochs.
@@ -274,8 +281,9 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             Samples and labels, as in :meth:`fit`.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
-        sample_weight, difficulty_weight, target_proba : array-like, default=None
-            One weight, difficulty or row of class probabilities per sample, as in :meth:`fit`.
+        sample_weight, difficulty_weight, target_proba, groups : array-like, default=None
+            One weight, difficulty, row of class probabilities or group per sample, as in
+            :meth:`fit`.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`.
 
@@ -299,6 +307,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             sample_weight=sample_weight,
             difficulty_weight=difficulty_weight,
             target_proba=target_proba,
+            groups=groups,
         ) as (X, y):
             return self._train(X, y, fit_params)
 

@@ -22,12 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import skorch.dataset
 import torch
 from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from skorch.dataset import ValidSplit
+from skorch.utils import to_numpy
 from torch import Tensor
 from torch.nn.functional import one_hot
 from torch.utils.data import Dataset, Subset
@@ -44,6 +49,7 @@ class FitInputs:
     sample_weight: Tensor | None = None
     difficulty_weight: Tensor | None = None
     target_proba: Tensor | None = None
+    groups: NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,44 @@ class DataSplit:
     def subset(self, samples: NDArray[np.intp]) -> Subset:
         """Return the given samples of the fit as a dataset."""
         return Subset(self.dataset, samples)  # type: ignore[arg-type]
+
+
+def split_groups(
+    train_split: Any, dataset: Dataset, y: Any, groups: NDArray[np.intp], **fit_params: Any
+) -> tuple[Any, Any]:
+    """Split into training and validation samples that share no group.
+
+    A splitter of scikit-learn in a ValidSplit gets the groups, and so does any other function. A
+    number of folds or a fraction stands for folds of groups.
+    """
+    by_number = isinstance(train_split, ValidSplit) and (
+        train_split.cv is None or isinstance(train_split.cv, Number)
+    )
+    if not by_number:
+        parameters = signature(train_split).parameters
+        if "groups" not in parameters and all(
+            p.kind != p.VAR_KEYWORD for p in parameters.values()
+        ):
+            raise ValueError(
+                "train_split must take groups, as skorch.dataset.ValidSplit does, where fit is "
+                f"given groups, got {train_split!r}."
+            )
+        given = () if y is None else (y,)
+        return train_split(dataset, *given, groups=groups, **fit_params)
+    cv = 5 if train_split.cv is None else train_split.cv
+    n_folds, n_groups = max(round(1 / cv), 2) if cv < 1 else int(cv), len(np.unique(groups))
+    if n_groups < n_folds:
+        raise ValueError(
+            f"groups must have at least {n_folds} values, of which train_split holds out one "
+            f"part in {n_folds}, got {n_groups}."
+        )
+    shuffled = {"shuffle": True, "random_state": train_split.random_state} if cv < 1 else {}
+    if y is None:
+        folds = GroupKFold(n_folds).split(groups, groups=groups)
+    else:
+        folds = StratifiedGroupKFold(n_folds, **shuffled).split(groups, to_numpy(y), groups)
+    train, valid = next(iter(folds))
+    return Subset(dataset, train), Subset(dataset, valid)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring
 from skorch.dataset import ValidSplit
 from skorch.helper import SliceDataset
@@ -636,3 +636,47 @@ def test_bools_reach_the_batches_as_numbers():
         assert net.score(X, Y > 0) > 0.8
         assert net.history[-1, "valid_acc"] > 0.7
     assert kinds == {torch.uint8}
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        ValidSplit(5, stratified=True),
+        ValidSplit(4),
+        ValidSplit(None),
+        ValidSplit(0.25, random_state=0),
+        ValidSplit(GroupKFold(3)),
+        lambda dataset, y, **given: ValidSplit(GroupKFold(3))(dataset, y, **given),
+    ],
+    ids=["stratified", "folds", "default", "fraction", "splitter", "function"],
+)
+@pytest.mark.parametrize("labels", [NAMES, torch.tensor(Y)], ids=["text", "tensor"])
+def test_groups_are_trained_on_or_held_out(split, labels):
+    class Net(CalibratedNetClassifier):
+        def get_split_datasets(self, *args, **kwargs):
+            parts = super().get_split_datasets(*args, **kwargs)
+            self.parts_ = [np.asarray(part.indices) for part in parts]
+            return parts
+
+    groups = np.random.default_rng(0).integers(0, 12, len(Y))
+    visit = pd.DataFrame({"clinic": groups // 4, "patient": np.array(list("abcd"))[groups % 4]})
+    net = Net(MLP, max_epochs=1, random_state=0, train_split=split)
+    for given in (groups, visit):
+        for fit in (net.fit, net.partial_fit):
+            fit(X, labels, groups=given)
+            train, valid = net.parts_
+            assert sorted([*train, *valid]) == list(range(len(Y)))
+            assert len(valid) > 0
+            assert not set(groups[train]) & set(groups[valid])
+
+
+def test_groups_that_cannot_be_held_out_are_refused():
+    net = make_net(max_epochs=1)
+    with pytest.raises(ValueError, match=r"groups must have at least 5 values.* got 3"):
+        net.fit(X, Y, groups=Y)
+    with pytest.raises(ValueError, match="groups must have one entry for every sample, 120, got"):
+        net.fit(X, Y, groups=Y[:-1])
+    net.set_params(train_split=lambda dataset, y: (dataset, None))
+    with pytest.raises(ValueError, match="train_split must take groups"):
+        net.fit(X, Y, groups=Y)
+    net.set_params(train_split=None).fit(X, Y, groups=Y)  # nothing is held out
