@@ -102,10 +102,12 @@ class StackedCalibration(PostHocCalibrator):
     Notes
     -----
     The folds follow from the samples, not from their order or that of the classes, and nothing is
-    random. With `groups`, no group is in two folds, and samples count by how much their log-losses
-    differ within groups: thirty alike of one person count as one. A sample of weight k is in one
-    fold, k equal samples are in several: the maps are the same, and the weights of the mixture
-    differ a little. Of more than 20 000 samples a fifth judges, instead of all in turn.
+    random. Classes are not shared out alike: with few samples that would flatter maps that learn
+    how frequent a class is. With `groups`, no group is in two folds, and samples count by how much
+    their log-losses differ within groups: thirty alike of one person count as one. A sample of
+    weight k is in one fold, k equal samples are in several: the maps are the same, and the weights
+    of the mixture differ a little. Of more than 20 000 samples a fifth judges, instead of all in
+    turn.
 
     A matrix can change the predicted class, and so can the isotonic map of two classes. No rule
     watches over that beside the likelihood of labels left out: one that did cost log-loss and
@@ -123,7 +125,7 @@ class StackedCalibration(PostHocCalibrator):
     temperature       0.608
     structured_vector 0.609
     structured_matrix 0.608
-    isotonic          0.610
+    isotonic          0.612
     mixture           0.607
     """
 
@@ -172,7 +174,7 @@ class StackedCalibration(PostHocCalibrator):
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores)
         maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
-        folds = folds_by_class(raw, y, weight, 0, groups)
+        folds = folds_at_random(raw, y, weight, 0, groups)
         n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
         of_label = {name: np.empty(len(y)) for name in (AS_IT_IS, *candidates)}
         of_label[AS_IT_IS][:] = raw[np.arange(len(y)), y]
@@ -315,17 +317,18 @@ def _quietly_fit(
         calibrator._check_and_fit(scores, y, weight)
 
 
-def folds_by_class(
+def folds_at_random(
     proba: NDArray,
     y: NDArray,
     weight: NDArray,
     seed: int,
     groups: NDArray[np.intp] | None = None,
 ) -> NDArray[np.intp]:
-    """Return the fold of every sample: the samples of a class take turns, in random order.
+    """Return the fold of every sample, whole groups in one: they take turns, in random order.
 
-    Their order does not matter, nor that of classes unlike in count and mean squared probability.
-    With groups, these take turns as wholes, each in the line of its most frequent class.
+    The order of the samples does not matter, nor that of classes unlike in count and mean squared
+    probability. Folds of equal class frequencies would judge the intercepts of a map by the very
+    frequencies that it was fitted to.
     """
     rng = np.random.default_rng(seed)
     k = proba.shape[1]
@@ -334,22 +337,19 @@ def folds_by_class(
         of_column = np.square(proba).mean(axis=0).round(9)
         rank = np.argsort(np.lexsort((of_column, np.bincount(y, minlength=k))))
         y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
-    if groups is not None:
-        _, groups = np.unique(groups, return_inverse=True)
-        size, count = np.bincount(groups), np.zeros((groups.max() + 1, k))
-        np.add.at(count, (groups, y), weight)
-        # A group stands for its samples by their mean; equal classes go to the frequent one.
-        mean, total = (np.bincount(groups, values) for values in (key, weight))
-        of_groups = (mean / size).round(9), count.argmax(axis=1), total
-        return _in_turns(*of_groups, rng)[groups]
-    return _in_turns(key, y, weight, rng)
+    if groups is None:
+        return _in_turns(key, y, weight, rng)
+    # A group stands for its samples by their means.
+    _, groups = np.unique(groups, return_inverse=True)
+    size = np.bincount(groups)
+    mean, of_y = (np.bincount(groups, values) / size for values in (key, y))
+    return _in_turns(mean.round(9), of_y.round(9), np.bincount(groups, weight), rng)[groups]
 
 
 def _in_turns(
     key: NDArray, y: NDArray, weight: NDArray, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return folds in which the entries of a class take turns, in an order that they determine."""
-    order = np.lexsort((weight, y, key))[rng.permutation(len(y))]
+    """Return folds in which entries take turns, in a random order that their values determine."""
     folds = np.empty(len(y), dtype=np.intp)
-    folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % N_FOLDS
+    folds[np.lexsort((weight, y, key))[rng.permutation(len(y))]] = np.arange(len(y)) % N_FOLDS
     return folds

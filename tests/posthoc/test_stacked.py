@@ -14,7 +14,7 @@ from skcalib.posthoc import (
     TemperatureScaling,
 )
 from skcalib.posthoc._isotonic import ShrunkIsotonic
-from skcalib.posthoc._stacked import LooseMatrixScaling, folds_by_class
+from skcalib.posthoc._stacked import LooseMatrixScaling, folds_at_random
 
 from ._sample import mean_log_loss, sample
 
@@ -239,25 +239,39 @@ def test_the_matrix_is_drawn_to_its_diagonal_a_tenth_as_strongly():
 
 
 def test_folds_follow_from_the_samples():
-    """Not from their order; every class is in all folds alike, and foldings differ."""
+    """Not from their order; folds are equally large, and foldings differ."""
     logits, y = sample(203, 4)
     votes = np.round(5 * softmax(logits, axis=1)) + 1
     votes /= votes.sum(axis=1, keepdims=True)
     weight = np.random.default_rng(0).integers(1, 3, 203).astype(float)
     for proba in (softmax(logits, axis=1), votes):
-        folds, other = (folds_by_class(proba, y, weight, seed) for seed in (0, 1))
-        count = np.array([np.bincount(y[folds == fold], minlength=4) for fold in range(5)])
-        assert np.ptp(count, axis=0).max() <= 1
-        assert np.ptp(count.sum(axis=1)) <= 1
+        folds, other = (folds_at_random(proba, y, weight, seed) for seed in (0, 1))
+        assert np.ptp(np.bincount(folds, minlength=5)) <= 1
         assert np.mean(folds == other) < 0.4
         order = np.random.default_rng(1).permutation(203)
-        again = folds_by_class(proba[order], y[order], weight[order], 0)
+        again = folds_at_random(proba[order], y[order], weight[order], 0)
         rows = np.column_stack([proba, y, weight, folds])
         shuffled = np.column_stack([proba[order], y[order], weight[order], again])
         # Equal samples may change places.
         for found in (rows, shuffled):
             found[:] = found[np.lexsort(found.T)]
         np.testing.assert_array_equal(rows, shuffled)
+
+
+def test_samples_left_out_are_no_easier_than_new_ones():
+    """Folds of equal class frequencies would flatter intercepts, here by .1."""
+    excess = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        logits = 0.5 * rng.normal(size=(2020, 10))
+        y = (softmax(logits, axis=1).cumsum(axis=1) < rng.random((2020, 1))).sum(axis=1)
+        few = logits[:20], y[:20].clip(max=9)
+        vector = StructuredVectorScaling(classes=list(range(10))).fit(*few)
+        stack = StackedCalibration([("vector", vector)], classes=list(range(10))).fit(*few)
+        proba = vector.predict_proba(logits[20:])
+        new = -np.log(proba[np.arange(2000), y[20:].clip(max=9)]).mean()
+        excess.append(stack.log_losses_["vector"] - new)
+    assert np.mean(excess) > -0.05
 
 
 @pytest.mark.parametrize("input", ["logits", "proba"])
