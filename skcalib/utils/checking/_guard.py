@@ -420,12 +420,14 @@ def doubt_of_rows(
         proba = np.column_stack([1 - proba, proba])
     mean = proba.mean(axis=0)
     frequency = np.bincount(codes, minlength=len(mean)) / len(codes)
-    adapted = proba * np.divide(frequency, mean, out=np.zeros_like(mean), where=mean > 0)
-    total = adapted.sum(axis=1, keepdims=True)
-    adapted = np.divide(adapted, total, out=proba.copy(), where=total > 0)
-    apart = adapted - adapted.mean(axis=0)
-    known = apart[np.arange(len(codes)), codes]
-    stated = np.einsum("ij,ij->i", adapted, apart)
+    # The smallest probabilities may underflow to 0.
+    with np.errstate(under="ignore"):
+        adapted = proba * np.divide(frequency, mean, out=np.zeros_like(mean), where=mean > 0)
+        total = adapted.sum(axis=1, keepdims=True)
+        adapted = np.divide(adapted, total, out=proba.copy(), where=total > 0)
+        apart = adapted - adapted.mean(axis=0)
+        known = apart[np.arange(len(codes)), codes]
+        stated = np.einsum("ij,ij->i", adapted, apart)
     missing = _HARDLY * stated - known
     if groups is not None:
         own = np.unique(groups[rows], return_inverse=True)[1]
