@@ -127,7 +127,7 @@ class ShrunkIsotonic(AfterTemperature):
         # The others share 1 - latest as they shared 1 - p: the next one stays below that way.
         count = row_sum(mapped.astype(proba.dtype))
         following = np.maximum(row_max(proba - mapped), 0)
-        room = np.maximum(1 - count * p, SMALLEST)
+        room = np.maximum(row_sum(np.where(mapped, 0, proba)), SMALLEST)
         # Above it by more than rounding.
         following *= 1 + SMALLEST
         latest = np.maximum(latest, following / (room + count * following))
