@@ -25,6 +25,7 @@ from benchmarks.label_sets import NOISES, LabelSet, labels_of, of_people, some_o
 from benchmarks.labels_trust import JUDGES
 from skcalib.labels import LabelIssueFinder, _issues
 from skcalib.labels._judges import judges_of
+from skcalib.labels._noise_model import no_flips
 from skcalib.labels._trust import doubts_of
 
 LABELS = "skcalib.labels."
@@ -263,6 +264,10 @@ def _none(*args: Any) -> list[str]:
     return []
 
 
+def _of_last(first: Any, last: Any, kind: str) -> float:
+    return no_flips(last.likelihood, last.choice.fits[kind]).log_likelihood
+
+
 def _never(*args: Any) -> bool:
     return False
 
@@ -282,7 +287,7 @@ RULES = [
     _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
     _rule("confusions", "whether judges may confuse classes", _no_confusions, MODEL + "_doubt"),
-    _rule("SURE, interval", "when it begins at 0", 0.0, ISSUES + "SURE"),
+    _rule("judges of none", "those fitted to given labels", _of_last, ROUNDS + "_of_none"),
     _rule("twins", "whether there are any", _no_twins, ISSUES + "with_twins"),
 ]
 RULES_AFTER_FIT = [

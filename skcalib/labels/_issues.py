@@ -83,7 +83,7 @@ from ._consensus import (
 from ._distinct import distinct_of, with_twins
 from ._in_chunks import Labels, LabelsInChunks, judge_of, refuse_in_chunks
 from ._judges import blocks_of, judges_of, precomputed_of_votes, remarks_on
-from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS, SURE
+from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS
 from ._noise_model import rate_interval
 from ._rounds import Explanation, Given, Judged, judge, with_none_wrong
 from ._trust import doubts_of
@@ -686,8 +686,6 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
         # Moved to the mean of the probabilities before and after refits.
         low, high = np.clip(ends + flipped - unverified * fit.rate, 0, 1)
-        if judged.believed <= SURE:  # "no flips" is about as likely as the flips found
-            low, high = 0.0, max(high, ends[1])
         high = max(high, self.noise_rate_, unverified * last.surprising(fit))
         return float(min(low, self.noise_rate_)), float(high)
 

@@ -302,9 +302,7 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
         proba = ByRows(lambda rows: part * before[rows] + (1.0 - part) * later[rows], first.shape)
     fit = last.choice.fits[kind]
     simple = last.choice.fits["common"] if mixed else fit
-    # If no label is wrong, judges are fitted to the given ones.
-    none = no_flips(first.likelihood, first.choice.fits[kind])
-    gain = simple.log_likelihood - none.log_likelihood
+    gain = simple.log_likelihood - _of_none(first, last, kind)
     gain += max(last.choice.gain_of_flips, 0.0) if mixed else 0.0
     # By Akaike's weights: flips are one number more, which has to gain one unit. (Half a logarithm
     # of the sample size is too strict: flexible judges foretell wrong labels, and hide them.)
@@ -314,6 +312,14 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
 
 def _likeliest(proba: ByRows) -> NDArray[np.intp]:
     return np.concatenate([proba[rows].argmax(axis=1) for rows in blocks_of(proba.shape)])
+
+
+def _of_none(first: Round, last: Round, kind: str) -> float:
+    """Return the likelihood if no label is wrong: judges are fitted to the given ones then.
+
+    Those of the last round, fitted to others, would make flips look surer than they are.
+    """
+    return no_flips(first.likelihood, first.choice.fits[kind]).log_likelihood
 
 
 def _takes_back(
