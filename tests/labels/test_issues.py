@@ -210,7 +210,9 @@ def test_ten_of_each_are_no_more_evidence_than_one():
     widths = []
     for weight in (None, np.full(400, 10.0), np.full(400, 1 / 400)):
         finder = LabelIssueFinder(GaussianNB(), noise="random")
-        finder.fit(X[:400], given, sample_weight=weight)
+        # Features of digits depend on one another: .62 of the issues are wrong, not .90.
+        with pytest.warns(SkcalibWarning, match="29% are those of most neighbors"):
+            finder.fit(X[:400], given, sample_weight=weight)
         widths.append(np.diff(finder.noise_rate_interval_))
     np.testing.assert_allclose(widths, np.broadcast_to(widths[0], (3, 1)), rtol=0.02)
 
