@@ -20,7 +20,8 @@ from skcalib.utils.checking._groups import holm
 def data():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=400)
-    return rng.integers(3, size=400), proba, rng.choice(["b", "a", "c"], size=400)
+    y = (proba.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 2)
+    return y, proba, rng.choice(["b", "a", "c"], size=400)
 
 
 @pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])

@@ -61,7 +61,11 @@ def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     rng = np.random.default_rng(3)
     proba = rng.uniform(size=n_samples)
     band = isotonic_reliability_curve(
-        np.arange(n_samples) % 2, proba, confidence_level=0.9, n_resamples=500, random_state=0
+        rng.uniform(size=n_samples) < proba,
+        proba,
+        confidence_level=0.9,
+        n_resamples=500,
+        random_state=0,
     )
     places = np.searchsorted(band.prob_pred, [0.1, 0.3, 0.5, 0.7, 0.9])
     inside = []

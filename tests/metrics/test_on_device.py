@@ -30,7 +30,7 @@ def data(device, monkeypatch):
     monkeypatch.setattr(_blocks, "BLOCK_SIZE", 100)  # several blocks
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(K, 0.2), size=N).astype(np.float32)
-    y = rng.integers(0, K, N)
+    y = (proba.cumsum(axis=1) < rng.random((N, 1))).sum(axis=1).clip(0, K - 1)
     proba[:9] = 1 / K  # ties, of which the first class is predicted
     return y, proba, torch.tensor(y, device=device), torch.tensor(proba, device=device)
 
