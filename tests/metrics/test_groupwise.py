@@ -20,7 +20,8 @@ from skcalib.utils.checking._groups import holm
 def data():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=400)
-    y = (proba.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 2)
+    true = 0.35 * proba + 0.65 / 3  # a model that is far too sure
+    y = (true.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 2)
     return y, proba, rng.choice(["b", "a", "c"], size=400)
 
 

@@ -26,7 +26,8 @@ from skcalib.metrics._resampling import AnyError, Resampled, draw_seeds
 def data():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=300)
-    y = (proba.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1).clip(0, 2)
+    true = 0.35 * proba + 0.65 / 3  # a model that is far too sure
+    y = (true.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1).clip(0, 2)
     return y, proba, rng.uniform(0, 2, size=300)
 
 
