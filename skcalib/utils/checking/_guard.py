@@ -29,8 +29,9 @@ from ._names import label_of
 FALSE_ALARM = 1e-3
 # Least gain of a class, of at most 2, that is worth a word: less is what weak models lack.
 _LEAST_GAIN = 0.05
-# The part of what probabilities state to know that is missed before anybody is told. Models that
-# learned little know more of it, or state less; with a smaller part, shuffled rows are seen later.
+# Labels that surely show less than this part of what the probabilities claim to know are told of.
+# Of 1 200 models of very noisy data, with their rows shuffled, .1 finds 26 %, .2 48 %, .5 72 %;
+# in order, those that it tells of know up to .05, .08 and .20 of what they claim.
 _HARDLY = 0.2
 # Numbers that are looked at, of rows drawn at random: by a metric, which has to be fast, and by
 # whatever is fitted.
@@ -408,8 +409,8 @@ def doubt_of_rows(
     """Return what speaks for probabilities (n, K) or (n,) of other rows than the labels.
 
     With d_ik = p_ik - mean p_k, a label y_i drawn from p_i has d_iy of the mean sum_k p_ik d_ik.
-    Labels of other rows have d of the mean 0: surely not a fifth of it, where it is large. The
-    probabilities p are those at the frequencies of the labels, as models know them of others.
+    Labels of other rows have d of the mean 0: surely not a fifth of it, where it is large. First
+    p is moved to the frequencies of the labels: a model may come from a place with other ones.
     """
     rows = drawn_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1], IN_PASSING)
     proba, codes = to_host(proba[rows]), codes[rows]
