@@ -195,7 +195,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         hard. After `recalibrate` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
         95 % interval of the fraction of wrong labels. After `fit`, its lower end is that of the
-        profile likelihood, if labels went wrong as the model has it. Its upper end reaches up to
+        profile likelihood, if labels went wrong as the model has it; ready probabilities are
+        taken at their word, if that is less. Its upper end reaches up to
         all labels that the judges do not expect: mistakes of people on hard samples look like
         mistakes of the model. Mistakes that the model has learned it covers as far as ready
         probabilities say themselves that they are unsure. After
@@ -419,8 +420,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         scale = found.sums[0] / found.sums[1]  # as effective_weights
         counted = encode(labels, found.classes), found.classes, scale * weight, known
         judges: dict[str, Any] = {str(self.estimator): judge_of(drawn, others)}
-        of_all: Any = {"refits": False, "step": step, "size": scale * found.size}
-        judged = judge(Given(*counted, judges, self.noise == "mixed", **of_all), 0)
+        mixed = self.noise == "mixed"
+        judged = judge(Given(*counted, judges, mixed, refits=False, step=step), 0)
         with step("probabilities of the labels"):
             self._show_chunks(judged, chunks, found)
         self._show_estimator(None)
@@ -687,7 +688,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         # Moved to the mean of the probabilities before and after refits.
         low, high = np.clip(ends + flipped - unverified * fit.rate, 0, 1)
         high = max(high, self.noise_rate_, unverified * last.surprising(fit))
-        return float(min(low, self.noise_rate_)), float(high)
+        low = min(low, self.noise_rate_, unverified * last.least_wrong())
+        return float(low), float(high)
 
     def _show_labels(
         self,

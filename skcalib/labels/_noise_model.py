@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
@@ -495,6 +495,24 @@ def rate_interval(
         flips, near = scaled(direction * outside)
         ends.append(1.0 - (1.0 - near) * float(frequency @ np.diag(flips)))
     return ends[0], ends[1]
+
+
+def least_rate(
+    likelihood: LabelLikelihood, own: NDArray[np.float64], confidence_level: float = 0.95
+) -> float:
+    """Return the lower end of the likelihood interval of a common rate of flips.
+
+    `own` is the probability of each label before any flip.
+    """
+    weight = likelihood.weight * ~likelihood.verified
+    other = (1.0 - own) / (likelihood.n_classes - 1)
+
+    def loss(rate: float) -> float:
+        return -float(weight @ np.log(np.maximum(own + rate * (other - own), _TINY)))
+
+    best = minimize_scalar(loss, bounds=(0.0, _LARGEST_RATE), method="bounded")
+    most = best.fun + 0.5 * chi2.ppf(confidence_level, df=1)
+    return brentq(lambda rate: loss(rate) - most, 0.0, best.x) if loss(0.0) > most else 0.0
 
 
 def no_flips(likelihood: LabelLikelihood, fit: NoiseFit) -> NoiseFit:

@@ -27,6 +27,7 @@ from ._noise_model import (
     NoiseFit,
     believe,
     choose,
+    least_rate,
     no_flips,
     pool,
     rows_of,
@@ -51,7 +52,6 @@ class Given(NamedTuple):
     mixed: bool  # whether some flips may be more frequent than others
     refits: bool = True  # whether judges can be fitted to other labels
     step: Telling = silent
-    size: NDArray[np.float64] | None = None  # weight of every class, where others are left out
 
     @property
     def hidden(self) -> float:
@@ -147,9 +147,8 @@ class Round:
                 is_large = len(labels) * len(classes) > KEPT_ELEMENTS
                 self.distances.append(found if is_large else found.filled())
         # Distances take all classes for equally frequent; how far frequencies count is fitted.
-        size: NDArray[Any] | None = given.size
-        if size is None:
-            size = np.bincount(given.codes, given.weight, len(classes))
+        # Probabilities at hand know them.
+        size = np.bincount(given.codes, given.weight, len(classes)) * float(given.refits)
         frequency = (size + 1.0) / (size.sum() + len(classes))
         self.distances.append(-2.0 * np.log(frequency)[None])
         rows = rows_to_fit(given.weight, len(classes))
@@ -227,13 +226,27 @@ class Round:
         weight = part.weight * ~part.verified
         if not weight.any():
             return 0.0
-        weight, rows = weight / weight.sum(), np.arange(len(part.codes))
+        weight /= weight.sum()
         fraction = weight @ (pool(part.distances, fit.weights).argmin(axis=1) != part.codes)
         if not self.given.refits:
-            of_label = [believe([d], np.ones(1))[rows, part.codes] for d in part.distances[:-1]]
-            fraction = max(fraction, weight @ (1.0 - np.mean(of_label, axis=0)))
+            fraction = max(fraction, weight @ (1.0 - self._by_their_word()))
         n_samples = np.asarray(part.total * np.average(~part.verified, weights=part.weight))
         return float(binomial_interval(np.asarray(fraction), n_samples, 0.95)[1])
+
+    def least_wrong(self) -> float:
+        """Return how many labels are wrong at least, by probabilities at hand taken at their word.
+
+        That they are surer, and wrong labels more, is what the given labels suggest; so do right
+        ones that the model misfits. 1 where features are judged.
+        """
+        return 1.0 if self.given.refits else least_rate(self.likelihood, self._by_their_word())
+
+    def _by_their_word(self) -> NDArray[np.float64]:
+        """Return the probability of every label as the judges say it, on average."""
+        part = self.likelihood
+        rows = np.arange(len(part.codes))
+        of_label = [believe([d], np.ones(1))[rows, part.codes] for d in part.distances[:-1]]
+        return np.mean(of_label, axis=0, dtype=np.float64)
 
 
 def _excess(distances: NDArray | ByRows, rows: slice | NDArray) -> NDArray:
