@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.labels import LabelIssueFinder
+from skcalib.utils import SkcalibWarning
 
 X, Y = load_digits(return_X_y=True)
 X, Y, X_NEW, Y_NEW = X[:500], Y[:500], X[500:900], Y[500:900]
@@ -77,7 +78,8 @@ def test_probabilities_of_several_models_are_judges():
     assert list(finder.judges_) == ["linear", "bayes"]
     assert sum(finder.judges_.values()) == pytest.approx(1)
     both = roc_auc_score(FLIPPED, -finder.issues_["p_label_correct"])
-    alone = LabelIssueFinder("precomputed").fit(proba["bayes"], GIVEN)
+    with pytest.warns(SkcalibWarning, match="issues may all be right"):
+        alone = LabelIssueFinder("precomputed").fit(proba["bayes"], GIVEN)
     assert both > roc_auc_score(FLIPPED, -alone.issues_["p_label_correct"])
     assert len(finder.judge_labels({k: v[:9] for k, v in proba.items()}, GIVEN[:9])) == 9
     with pytest.raises(ValueError, match=r"inconsistent|same number"):

@@ -11,6 +11,7 @@ from skcalib.labels._noise_model import (
     believe,
     choose,
     common_flips,
+    least_rate,
     no_flips,
     rate_interval,
     row_minima,
@@ -186,6 +187,20 @@ def test_the_interval_does_not_collapse_where_judges_are_sharp():
     error = np.sqrt(fit.rate * (1 - fit.rate) / 600)
     assert fit.rate - 3 * error < low < fit.rate - 1.5 * error
     assert fit.rate + 1.5 * error < high < fit.rate + 3 * error
+
+
+def test_the_least_rate_is_where_the_likelihood_falls_by_what_chance_makes():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=400)
+    own = np.where(np.arange(400) % 8 == 0, 0.02, 0.95)
+    weight, verified = np.ones(400), np.zeros(400, dtype=bool)
+    likelihood = LabelLikelihood([np.zeros((400, 3)), np.zeros((1, 3))], codes, weight, verified)
+    rates = np.linspace(0.0, 0.9, 90_001)
+    of = [np.log(p + rates * ((1.0 - p) / 2 - p)) for p in (0.02, 0.95)]
+    value = 50 * of[0] + 350 * of[1]
+    inside = value > value.max() - 0.5 * chi2.ppf(0.95, df=1)
+    assert least_rate(likelihood, own) == pytest.approx(rates[inside].min(), abs=2e-5)
+    assert least_rate(likelihood, np.full(400, 0.95)) == 0.0
 
 
 def test_without_flips_the_weights_alone_are_fitted():

@@ -15,7 +15,10 @@ from sklearn.datasets import (
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcalib.datasets import flip_labels
@@ -247,6 +250,46 @@ def test_probabilities_at_hand_are_not_believed_to_be_surer_than_they_say():
         finder = LabelIssueFinder("precomputed").fit(proba, labels)
     unsure = 1.0 - proba.max(axis=1).mean()
     assert unsure < finder.noise_rate_interval_[1] < unsure + 0.05
+
+
+def test_right_labels_that_probabilities_at_hand_misfit_may_all_be_right():
+    # A line parts classes of two clusters each: what it gets wrong looks like wrong labels.
+    options = {"n_informative": 6, "n_redundant": 2, "n_clusters_per_class": 2, "flip_y": 0}
+    X, y = make_classification(400, 10, class_sep=1.0, random_state=701, **options)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.3))
+    proba = cross_val_predict(model, X, y, cv=4, method="predict_proba")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        finder = LabelIssueFinder("precomputed").fit(proba, y)
+    assert finder.issues_["is_issue"].sum() >= 5
+    assert finder.noise_rate_interval_[0] == 0.0
+
+
+def test_probabilities_at_hand_that_are_sure_show_how_many_labels_are_wrong_at_least():
+    proba, true = _probabilities(2000, 6.0, 0)
+    given, flipped = flip_labels(true, fraction=0.2, random_state=0)
+    several = {"a": proba, "b": proba}
+    for X in (proba, several):
+        finder = LabelIssueFinder("precomputed").fit(X, given)
+        low, _ = finder.noise_rate_interval_
+        assert 0.15 < low < flipped.mean()
+        # Half of the labels are known to be right, none is checked.
+        half = np.arange(2000) < 1000
+        part = LabelIssueFinder("precomputed").fit(X, np.where(half, true, given), verified=half)
+        assert part.noise_rate_interval_[0] == pytest.approx(0.5 * low, abs=0.02)
+
+
+def test_probabilities_at_hand_know_how_frequent_classes_are():
+    # Flips at a common rate of two classes rank as the probability of the label does.
+    rng = np.random.default_rng(0)
+    proba = expit(rng.normal(1.5, 2.0, size=1000))
+    proba = np.stack([proba, 1.0 - proba], axis=1)
+    true = (rng.random(1000) > proba[:, 0]).astype(int)
+    given, _ = flip_labels(true, fraction=0.1, random_state=0)
+    finder = LabelIssueFinder("precomputed", noise="random").fit(proba, given)
+    of_label = proba[np.arange(1000), given]
+    order = np.argsort(of_label)
+    assert (np.diff(finder._of_model[0][order]) >= 0).all()
 
 
 def test_a_frozen_classifier_that_has_seen_the_labels_is_doubted():
