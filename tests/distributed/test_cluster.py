@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from functools import cache
 
 import joblib
 import numpy as np
@@ -62,11 +63,12 @@ def client():
 
 
 def _lazy(array, seconds=0.0):
-    """Return the array in 20 chunks, each of which takes some time to come."""
-    lazy = da.from_array(array, chunks=(30, *array.shape[1:]))
+    """Return the array in 6 chunks, each of which takes some time to come."""
+    lazy = da.from_array(array, chunks=(100, *array.shape[1:]))
     return lazy.map_blocks(lambda block: (time.sleep(seconds), block)[1], dtype=array.dtype)
 
 
+@cache
 def _alone(compute):
     with dask.config.set(scheduler="synchronous"):
         return compute()
@@ -76,7 +78,7 @@ def _results(seconds=0.0):
     """Return what is computed in chunks, with chunks that take some time."""
     features, proba, labels = _lazy(X, seconds), _lazy(PROBA, seconds), _lazy(Y)
     scorer = RMDScorer().fit(features, labels)
-    selector = MaxEntropySelector(fraction=0.3).fit(PROBA[:30])
+    selector = MaxEntropySelector(fraction=0.3).fit(PROBA[:100])
     return [
         scorer.covariance_,
         scorer.difficulty(features, labels).compute(),
@@ -156,7 +158,7 @@ def test_labels_in_memory_go_to_the_workers_and_not_with_the_graph(client, monke
         for y in (labels, _lazy(labels))
     ]
     assert len(graphs) > 2
-    inside = [labels[:30].tobytes() in graph for graph in graphs]
+    inside = [labels[:100].tobytes() in graph for graph in graphs]
     # dask sends what it was told to hold.
     assert not any(inside[: len(inside) // 2])
     assert all(inside[len(inside) // 2 :])

@@ -206,8 +206,11 @@ def test_groups_that_were_drawn_together():
 def test_all_checked_is_the_mean(metric):
     y, cheap, proba, rng = sample(300, wrong=0.5)
     order = rng.permutation(300)
-    found = prediction_powered_interval(cheap, proba, order, y[order], metric=metric)
-    np.testing.assert_allclose(found, losses(y, proba, metric).mean(), atol=1e-12)
+    for inclusion in (None, np.ones(300)):
+        found = prediction_powered_interval(
+            cheap, proba, order, y[order], metric=metric, inclusion=inclusion
+        )
+        np.testing.assert_allclose(found, losses(y, proba, metric).mean(), atol=1e-12)
     assert log_loss(y, proba) == pytest.approx(losses(y, proba, "log_loss").mean())
 
 

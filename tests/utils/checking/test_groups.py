@@ -1,7 +1,9 @@
+from itertools import chain, combinations
+
 import numpy as np
 import pytest
 
-from skcalib.utils.checking._groups import group_codes
+from skcalib.utils.checking._groups import design_effect, group_codes, holm, merged
 
 pd = pytest.importorskip("pandas")
 
@@ -81,3 +83,72 @@ def test_intervals_of_pandas(cut):
 def test_bad_groups(groups, error, message):
     with pytest.raises(error, match=message):
         group_codes(groups, 4)
+
+
+def test_a_group_of_one_sample():
+    assert told(["a"], 1) == (["a"], [0])
+    assert told([["a"], ["b"]], 2) == (["a", "b"], [0, 1])
+
+
+def members(groups):
+    return [np.flatnonzero(groups == g) for g in np.unique(groups)]
+
+
+def test_design_effect_pair_by_pair():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 12, 60)
+    values = rng.normal(size=60) + 0.4 * rng.normal(size=12)[groups]
+    apart = values - values.mean()
+    together = sum(apart[i] * apart[j] for rows in members(groups) for i in rows for j in rows)
+    expected = 12 / 11 * together / sum(apart**2)
+    assert 1.2 < expected < 4
+    assert design_effect(values, groups) == pytest.approx(expected)
+    # A constant that is added to all of them changes no variance.
+    assert design_effect(values + 7, groups) == pytest.approx(expected)
+
+
+def test_a_design_effect_is_between_that_of_unlike_and_of_equal_members():
+    groups = np.repeat(np.arange(8), 5)
+    alike = np.repeat([0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0], 5)
+    assert design_effect(alike, groups) == 5.0
+    # Every group has the mean of all.
+    assert design_effect(np.tile([0.0, 1.0, 2.0, 3.0, 4.0], 8), groups) == 1.0
+    # One group, or values that do not vary, tell nothing: as if all were alike.
+    assert design_effect(np.arange(6.0), np.zeros(6, int)) == 6.0
+    assert design_effect(np.ones(40), groups) == 5.0
+
+
+def test_a_weight_of_k_counts_as_k_samples_in_a_design_effect():
+    rng = np.random.default_rng(1)
+    groups, weight = rng.integers(0, 9, 50), rng.integers(1, 4, 50)
+    values = rng.normal(size=50) + 0.5 * rng.normal(size=9)[groups]
+    copies = np.repeat(np.arange(50), weight)
+    found = design_effect(values, groups, weight.astype(float))
+    assert found == pytest.approx(design_effect(values[copies], groups[copies]))
+    assert found > 1.5
+
+
+@pytest.mark.parametrize("share", [None, np.array([0.1, 0.4, 0.2, 0.3]), np.array([3.0, 1, 1, 2])])
+def test_holm_is_the_closed_test_of_all_intersections(share):
+    rng = np.random.default_rng(2)
+    for pvalues in rng.uniform(0, 0.3, (50, 4)):
+        of = np.ones(4) if share is None else share
+
+        def of_all(tests, pvalues=pvalues, of=of):
+            """Bonferroni's p-value, by shares, of the claim that none of these is an effect."""
+            tests = list(tests)
+            return min(1.0, (pvalues[tests] / of[tests]).min() * of[tests].sum())
+
+        every = list(chain.from_iterable(combinations(range(4), k) for k in (1, 2, 3, 4)))
+        expected = [max(of_all(tests) for tests in every if i in tests) for i in range(4)]
+        np.testing.assert_allclose(holm(pvalues, share), expected)
+
+
+def test_groups_are_one_where_they_share_a_row_unless_fewer_than_half_are_left():
+    groups = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    pairs = np.array([0, 1, 1, 2, 3, 4, 4, 5])  # 0 and 1 share a row, and 2 and 3
+    assert merged(groups, pairs).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    chain_of_three = np.array([0, 1, 1, 2, 2, 3, 4, 5])
+    assert merged(groups, chain_of_three).tolist() == [0, 0, 0, 0, 0, 0, 1, 1]
+    all_of_them = np.array([0, 1, 1, 2, 2, 3, 3, 5])
+    assert merged(groups, all_of_them).tolist() == groups.tolist()
