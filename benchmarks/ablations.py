@@ -161,11 +161,11 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 
 def all_rooms() -> dict[str, Room]:
-    from benchmarks.label_ablations import AFTER_FIT
+    from benchmarks.label_ablations import AFTER_FIT, SCALES
     from benchmarks.label_ablations import ROOM as LABELS
     from benchmarks.vote_ablations import ROOM as VOTES
 
-    return {"labels": LABELS, "checks and doubts": AFTER_FIT, "votes": VOTES}
+    return {"labels": LABELS, "checks and doubts": AFTER_FIT, "scales": SCALES, "votes": VOTES}
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
-"""Two rooms for benchmarks.ablations: the finder on sets with known wrong labels.
+"""Three rooms for benchmarks.ablations: the finder on sets with known wrong labels.
 
 `labels` has the rules that decide what is fitted, also on sets of which half the samples come
 twice, once with noise. `checks and doubts` has those that come after the fit; they are judged on
-single judges and on labels of people, where most claims are off.
+single judges and on labels of people, where most claims are off. `scales` has the one that tells
+of columns of unequal scales.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -24,7 +26,7 @@ from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.label_sets import NOISES, LabelSet, labels_of, of_people, some_of, tables
 from benchmarks.labels_trust import JUDGES
 from skcalib.labels import LabelIssueFinder, _issues
-from skcalib.labels._judges import judges_of
+from skcalib.labels._judges import judges_of, remarks_on
 from skcalib.labels._noise_model import no_flips
 from skcalib.labels._trust import doubts_of
 
@@ -38,6 +40,7 @@ SEEDS = (0,)
 COPIES = ", copies"
 SMALLEST = 1e-3
 N_CHECKS, FEW_CHECKS, DRAWS = 100, 20, 2
+FACTORS, NEIGHBORS = (1.0, 30.0, 1e4), KNeighborsClassifier(15)
 SOME_TABLES = "digits", "segment", "images", "generated 4", "sentences 5", "unequal"
 
 
@@ -248,6 +251,34 @@ def losses_after_fit(folder: Path) -> Iterator[Loss]:
         yield Loss(base_of(of), of.kept_out, values)
 
 
+@cache
+def sets_of_scales(folder: Path) -> list[tuple[LabelSet, float]]:
+    """Return tables whose first column is as it is, or times so much, and what scaling is worth.
+
+    Neighbors judge; the worth is in AUROC.
+    """
+    result = []
+    for of in noisy_tables(folder):
+        for factor in FACTORS if of.wrong.mean() > 0 else ():
+            X = of.X.astype(float)
+            X[:, 0] *= factor
+            ranking = [
+                roc_auc_score(~of.wrong, LabelIssueFinder(e).fit(X, of.given)._of_model[0])
+                for e in (make_pipeline(StandardScaler(), NEIGHBORS), NEIGHBORS)
+            ]
+            result.append((of._replace(X=X), ranking[0] - ranking[1]))
+    return result
+
+
+def losses_of_scales(folder: Path) -> Iterator[Loss]:
+    """Yield how often unequal scales do harm and are not told, and the other way round."""
+    for of, worth in sets_of_scales(folder):
+        told = bool(remarks_on(NEIGHBORS, of.X, of.given))
+        untold = float(worth > 0.05 and not told)
+        values = {"untold": untold, "needless": float(worth <= 0.05 and told)}
+        yield Loss(base_of(of), of.kept_out, values)
+
+
 def base_of(of: LabelSet) -> str:
     return of.name.split(",")[0]
 
@@ -302,5 +333,10 @@ RULES_AFTER_FIT = [
     _rule("KNOWN", "doubt of features", -np.inf, TRUST + "KNOWN"),
     _rule("misfits", "doubt of labels that neighbors defend", _none, TRUST + "of_misfits"),
 ]
+RULES_OF_SCALES = [
+    _rule("LARGEST_RATIO", "scales that are told", np.inf, LABELS + "_judges.LARGEST_RATIO"),
+    _rule("LARGEST_RATIO", "the same (here 30)", 30.0, LABELS + "_judges.LARGEST_RATIO"),
+]
 ROOM = Room(RULES, losses)
+SCALES = Room(RULES_OF_SCALES, losses_of_scales)
 AFTER_FIT = Room(RULES_AFTER_FIT, losses_after_fit)

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import ablations
 from benchmarks.ablations import Loss, Room, Rule, compared, measured, page, results, switched_off
-from benchmarks.label_ablations import RULES, RULES_AFTER_FIT, with_copies
+from benchmarks.label_ablations import RULES, RULES_AFTER_FIT, RULES_OF_SCALES, with_copies
 from benchmarks.label_sets import LabelSet, labels_of, some_of
 
 
@@ -28,7 +28,7 @@ def test_a_rule_is_switched_off_for_a_while():
 
 
 def test_every_rule_names_something_that_is_there():
-    for rule in [*RULES, *RULES_AFTER_FIT]:
+    for rule in [*RULES, *RULES_AFTER_FIT, *RULES_OF_SCALES]:
         for path in rule.off:
             module, name = path.rsplit(".", 1)
             assert hasattr(import_module(module), name)
