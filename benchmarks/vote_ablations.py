@@ -13,7 +13,7 @@ from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.votes import SOURCES, judged
 from skcalib.labels import LabelIssueFinder
 
-VOTES, CONSENSUS = "skcalib.labels._votes.", "skcalib.labels._consensus."
+VOTES, ANNOTATORS = "skcalib.labels._votes.", "skcalib.labels._annotators."
 DRAWS = 2
 MOST_SAMPLES = 1000
 
@@ -54,7 +54,7 @@ RULES = [
     Rule("_LEAST_GAIN", "when the search ends (here .001)", {VOTES + "_LEAST_GAIN": 1e-3}),
     Rule("LEAST_LEFT", "tempering once more", {VOTES + "LEAST_LEFT": 1.0}),
     Rule(
-        "VOTES_OF_PRIOR", "prior of annotators (here none)", {CONSENSUS + "VOTES_OF_PRIOR": 1e-3}
+        "VOTES_OF_PRIOR", "prior of annotators (here none)", {ANNOTATORS + "VOTES_OF_PRIOR": 1e-3}
     ),
 ]
 ROOM = Room(RULES, losses)

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta as beta_distribution
 
 from ..utils.checking._proba import binomial_interval
 from ..utils.meta._progress import Telling
 from ._annotations import Read
 from ._judges import FAR, Judge, LeaveOneOut, distances_of_new
-from ._limits import FEWEST_OF_A_CLASS, VOTES_OF_PRIOR
+from ._limits import FEWEST_OF_A_CLASS
 from ._trust import ADVICE
 from ._votes import Scale, VoteModel, Votes, evidence_of, scale_of
 
@@ -132,38 +131,6 @@ def _of_new(
 def _score(distances: NDArray) -> NDArray[np.float64]:
     excess = distances - distances.min(axis=1, keepdims=True)
     return -0.5 * np.minimum(excess, FAR)
-
-
-def accuracies(
-    votes: Votes, p_correct: NDArray[np.float64], proba: NDArray, weight: NDArray[np.float64]
-) -> tuple[NDArray, ...]:
-    """Return number of votes, accuracy, its interval, and the class they get wrong most, each.
-
-    A few votes of average accuracy come before the own ones.
-    """
-    n, own = votes.n_annotators, weight[votes.sample]
-    number = np.bincount(votes.annotator, minlength=n)
-    mean = float(np.average(p_correct, weights=own)) if own.sum() > 0 else 0.5
-    counted = np.bincount(votes.annotator, own > 0, n)
-    right = np.bincount(votes.annotator, p_correct * (own > 0), n)
-    accuracy = (right + VOTES_OF_PRIOR * mean) / (counted + VOTES_OF_PRIOR)
-    # A vote of which nobody is sure tells less of the annotator.
-    doubt = np.bincount(votes.annotator, p_correct * (1.0 - p_correct) * (own > 0), n)
-    chance = np.maximum(accuracy * (1.0 - accuracy), 1e-12)
-    known = np.maximum(counted - doubt / chance, 0.0) + VOTES_OF_PRIOR
-    low, high = (
-        beta_distribution.ppf(q, known * accuracy, known * (1.0 - accuracy))
-        for q in (0.025, 0.975)
-    )
-    worst = np.zeros(n, dtype=np.intp)
-    lowest = np.full(n, np.inf)
-    for k in range(votes.n_classes):
-        belief = proba[votes.sample, k] * (own > 0)
-        of_class = np.bincount(votes.annotator, belief, n)
-        right_of_class = np.bincount(votes.annotator, belief * (votes.label == k), n)
-        rate = (right_of_class + VOTES_OF_PRIOR * accuracy) / (of_class + VOTES_OF_PRIOR)
-        worst, lowest = np.where(rate < lowest, k, worst), np.minimum(rate, lowest)
-    return number, accuracy, np.nan_to_num(low), np.nan_to_num(high, nan=1.0), worst
 
 
 def agreement(votes: Votes, codes: NDArray[np.intp]) -> tuple[NDArray, NDArray]:

@@ -54,6 +54,7 @@ from ..utils.meta._progress import telling
 from ..utils.meta._tables import as_table, row_index
 from ..utils.meta._warnings import warn
 from ._annotations import Read, read_votes
+from ._annotators import accuracies
 from ._checks import (
     Draw,
     Line,
@@ -72,7 +73,6 @@ from ._checks import (
 from ._consensus import (
     Consensus,
     Voted,
-    accuracies,
     agree,
     agreement,
     doubts_of_votes,
@@ -222,8 +222,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     annotators_ : structured array of shape (n_annotators,)
         With votes alone: ``annotator``, the name, or the column in `votes`; ``n_votes``;
         ``accuracy``, the estimated fraction of right votes, drawn to the mean of all annotators
-        as by five more votes; ``accuracy_low`` and ``accuracy_high``, its 95 % interval;
-        ``worst_class``, the class of which the annotator gets most wrong.
+        as by five more votes; ``accuracy_low`` and ``accuracy_high``, its 95 % interval,
+        by what the others and the judges say without the annotator's votes; ``worst_class``, the
+        class of which the annotator gets most wrong.
     vote_p_correct_ : ndarray of shape (n_samples, n_annotators) or (n_votes,)
         With votes alone: the probability that each vote is right, in the form of `votes`, NaN
         where nobody voted; in the order of the list for :func:`votes_from_long`.
@@ -765,7 +766,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         p_correct = self.label_proba_[read.votes.sample, read.votes.label].astype(np.float64)
         self.vote_p_correct_ = read.in_form(p_correct)
         number, accuracy, low, high, worst = accuracies(
-            read.votes, p_correct, self.label_proba_, self._weight
+            read.votes, p_correct, self.label_proba_, self._weight, self._voted.model
         )
         columns = {
             "annotator": read.annotators,

@@ -286,7 +286,7 @@ class VoteModel:
 
     def posterior(self, power: bool = True) -> NDArray[np.float64]:
         """Return the probability of every class, (n_samples, n_classes), tempered with `power`."""
-        blocks = [self.joint(rows, power)[0].sum(axis=0) for rows in self._blocks()]
+        blocks = [self.joint(rows, power)[0].sum(axis=0) for rows in self.blocks()]
         proba = np.concatenate(blocks)
         return proba / proba.sum(axis=1, keepdims=True)
 
@@ -298,7 +298,7 @@ class VoteModel:
         table = _table(self.parameters)
         gains = [
             gain_of_a_vote(self.joint(rows, power=True)[0], table, self.vote_power)
-            for rows in self._blocks()
+            for rows in self.blocks()
         ]
         return np.concatenate(gains)
 
@@ -316,7 +316,8 @@ class VoteModel:
         part = np.exp(self.parameters.judges) * spread
         return part / max(part.sum(), _TINY)
 
-    def _blocks(self) -> Iterator[NDArray[np.intp]]:
+    def blocks(self) -> Iterator[NDArray[np.intp]]:
+        """Yield the samples that are computed together."""
         step = max(1, _BLOCK_ELEMENTS // self.votes.n_classes)
         for start in range(0, self.votes.n_samples, step):
             yield np.arange(start, min(start + step, self.votes.n_samples))
@@ -503,3 +504,32 @@ class _LeftOut:
         without = np.exp(whole)[:, self.sample] * np.exp(-vote_power * self.says)
         foretold = np.einsum("znk,znk->n", without, self.chance) / without.sum(axis=(0, 2))
         return float(self.weight @ np.log(np.maximum(foretold, _TINY)))
+
+
+def left_out(
+    model: VoteModel, proba: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+    """Return what is believed of the sample of every vote without that vote.
+
+    That is r(z, y) and sum_k r(z, k) C_ky, both (2, n_votes), the probability that the sample is
+    hard, (n_votes,), and delta_1. `proba` are the probabilities of the classes by now: what checks
+    have changed of them is evidence that is not from any vote.
+    """
+    confusion = np.exp(_log_confusion(model.parameters))
+    np.fill_diagonal(confusion, 0.0)
+    beta, parts = model.vote_power, []
+    for rows in model.blocks():
+        votes = model.votes.of(rows)
+        of = _LeftOut(votes, model.evidence.of(rows), model.parameters)
+        whole = model.judge_power * of.belief + beta * of.votes + of.hard[:, :, None]
+        whole -= whole.max(axis=(0, 2), keepdims=True)
+        before = model.joint(rows, power=True)[0].sum(axis=0)
+        changed = (proba[rows] / np.maximum(before, _TINY))[votes.sample]
+        changed /= changed.max(axis=1, keepdims=True)
+        without = np.exp(whole)[:, votes.sample] * np.exp(-beta * of.says) * changed
+        without /= np.maximum(without.sum(axis=(0, 2)), _TINY)[:, None]
+        named = without[:, np.arange(len(votes.label)), votes.label]
+        elsewhere = np.einsum("znk,nk->zn", without, confusion[:, votes.label].T)
+        parts.append((named, elsewhere, without[1].sum(axis=1)))
+    named, elsewhere, hard = (np.concatenate(part, axis=-1) for part in zip(*parts))
+    return named, elsewhere, hard, float(np.exp(model.parameters.harder[0]))

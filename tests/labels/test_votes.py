@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
+from scipy.stats import beta
 
-from skcalib.labels._votes import VoteModel, Votes, _Passes, _split, evidence_of
+from skcalib.labels._annotators import _of_others, _posterior
+from skcalib.labels._votes import VoteModel, Votes, _Passes, _split, evidence_of, left_out
 
 
 def simulated(seed=0, n=600, n_classes=4, n_annotators=30, n_each=3):
@@ -89,3 +91,61 @@ def test_a_known_class_is_certain_and_one_more_vote_on_it_gains_nothing():
     assert gain[:10] == pytest.approx(np.zeros(10), abs=1e-9)
     assert (gain > -1e-9).all()
     assert gain[10:].max() > 0.01
+
+
+def test_what_is_left_out_is_the_posterior_of_the_other_votes():
+    votes, evidence, _, _ = simulated(n=30, n_classes=3, n_annotators=6)
+    model = VoteModel(votes, evidence).fit()
+    named, elsewhere, hard, _ = left_out(model, model.posterior())
+    for gone in (0, 17, 52):
+        kept = np.arange(len(votes.sample)) != gone
+        fewer = votes._replace(
+            sample=votes.sample[kept], annotator=votes.annotator[kept], label=votes.label[kept]
+        )
+        joint = _Passes(fewer, evidence).joint(
+            model.parameters, model.vote_power, model.judge_power
+        )[:, votes.sample[gone]]
+        posterior = np.exp(joint - logsumexp(joint))
+        label = votes.label[gone]
+        assert named[:, gone] == pytest.approx(posterior[:, label])
+        confusion = model.parameters.confusion.reshape(3, 3).copy()
+        np.fill_diagonal(confusion, -np.inf)
+        says = softmax(confusion, axis=1)[:, label]
+        assert elsewhere[:, gone] == pytest.approx(posterior @ says)
+        assert hard[gone] == pytest.approx(posterior[1].sum())
+
+
+def test_what_checks_say_is_certain_whoever_voted():
+    votes, evidence, true, _ = simulated(n=40)
+    model = VoteModel(votes, evidence).fit()
+    named, _, _, _ = left_out(model, np.eye(4)[true])
+    assert named.sum(axis=0) == pytest.approx(1.0 * (votes.label == true[votes.sample]))
+
+
+def known_samples(n_votes, n_right):
+    """Votes on samples that are known, none of them hard, and what the others say of them."""
+    who = np.repeat(np.arange(len(n_votes)), n_votes)
+    right = np.concatenate([np.arange(n) < m for n, m in zip(n_votes, n_right)])
+    votes = Votes(np.arange(len(who)), who, 1 - right, len(who), len(n_votes), 2)
+    named, wrong = (np.stack([part, np.zeros(len(who))]) for part in (1.0 * right, 1.0 - right))
+    return votes, (named, wrong, np.zeros(len(who)), 1.0)
+
+
+def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
+    n_votes, n_right = np.array([30, 3, 40_000]), np.array([24, 3, 30_000])
+    votes, told = known_samples(n_votes, n_right)
+    grid = _posterior(votes, told, np.ones(len(votes.sample), bool), 0.7)
+    for q in (0.025, 0.5, 0.975):
+        exact = beta.ppf(q, n_right + 3.5, n_votes - n_right + 1.5)
+        assert grid.at(q) == pytest.approx(exact, abs=6e-3)  # a hundredth of the widest
+
+
+def test_a_doubt_that_all_annotators_share_widens_their_intervals():
+    n_votes, n_right = np.full(10, 40), np.full(10, 30)
+    votes, told = known_samples(n_votes, n_right)
+    used = np.ones(len(votes.sample), bool)
+    low, high = _of_others(votes, told, used, np.full(10, 0.74), 0.74)
+    lower, higher = _of_others(votes, told, used, np.full(10, 0.64), 0.74)
+    assert (higher - lower > high - low + 0.05).all()
+    assert (lower <= 0.64).all()
+    assert (higher >= high).all()
