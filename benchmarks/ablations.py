@@ -6,7 +6,7 @@ on many sets. A row says how the loss changes: its mean over the sets, the stand
 choices. A rule whose row is within two standard errors of 0 is not worth its place.
 
 A room is a function that yields losses, and rules that say how each is switched off; another one
-is added to `ROOMS`. Writes benchmarks/ablations_results.json and the table of the guide.
+is added to `all_rooms`. Writes benchmarks/ablations_results.json and the tables of the guide.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from benchmarks.papers.tables import csv_table
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "ablations_results.json"
-PAGE = ROOT / "docs" / "measured" / "ablations.inc"
+MEASURED = ROOT / "docs" / "measured"
+# Tables of the guide and the rooms that they show.
+PAGES = {
+    MEASURED / "ablations.inc": ("labels", "checks and doubts", "scales", "votes"),
+    MEASURED / "selective_ablations.inc": ("selective",),
+}
 
 
 class Rule(NamedTuple):
@@ -163,9 +168,16 @@ def page(rows: list[dict[str, Any]]) -> str:
 def all_rooms() -> dict[str, Room]:
     from benchmarks.label_ablations import AFTER_FIT, SCALES
     from benchmarks.label_ablations import ROOM as LABELS
+    from benchmarks.selective_ablations import ROOM as SELECTIVE
     from benchmarks.vote_ablations import ROOM as VOTES
 
-    return {"labels": LABELS, "checks and doubts": AFTER_FIT, "scales": SCALES, "votes": VOTES}
+    return {
+        "labels": LABELS,
+        "checks and doubts": AFTER_FIT,
+        "scales": SCALES,
+        "votes": VOTES,
+        "selective": SELECTIVE,
+    }
 
 
 def main() -> None:
@@ -177,7 +189,8 @@ def main() -> None:
     if options.data is not None:
         rooms = {n: r for n, r in all_rooms().items() if not options.rooms or n in options.rooms}
         rows = measured(options.data, rooms, RESULTS, rows)
-    PAGE.write_text(page(rows))
+    for path, shown in PAGES.items():
+        path.write_text(page([row for row in rows if row["room"] in shown]))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from benchmarks import ablations
 from benchmarks.ablations import Loss, Room, Rule, compared, measured, page, results, switched_off
 from benchmarks.label_ablations import RULES, RULES_AFTER_FIT, RULES_OF_SCALES, with_copies
 from benchmarks.label_sets import LabelSet, labels_of, some_of
+from benchmarks.selective_ablations import CURVES, KINDS, drawn
+from benchmarks.selective_ablations import RULES as RULES_OF_GUARANTEE
 
 
 def test_a_rule_is_switched_off_for_a_while():
@@ -28,7 +30,7 @@ def test_a_rule_is_switched_off_for_a_while():
 
 
 def test_every_rule_names_something_that_is_there():
-    for rule in [*RULES, *RULES_AFTER_FIT, *RULES_OF_SCALES]:
+    for rule in [*RULES, *RULES_AFTER_FIT, *RULES_OF_SCALES, *RULES_OF_GUARANTEE]:
         for path in rule.off:
             module, name = path.rsplit(".", 1)
             assert hasattr(import_module(module), name)
@@ -90,7 +92,11 @@ def test_the_table_has_a_row_for_every_rule():
     for room, (rules, _) in ablations.all_rooms().items():
         named = {row["rule"] for row in rows if row["room"] == room}
         assert named == {"", *(rule.name for rule in rules)}
-    assert ablations.PAGE.read_text() == page(rows)
+    for path, rooms in ablations.PAGES.items():
+        assert path.read_text() == page([row for row in rows if row["room"] in rooms])
+    assert {row["room"] for row in rows} == {
+        room for rooms in ablations.PAGES.values() for room in rooms
+    }
 
 
 @pytest.mark.parametrize("noise", ["random 20 %", "class to class", "hard samples", "near"])
@@ -101,3 +107,22 @@ def test_labels_are_wrong_as_often_as_they_should(noise):
     given = labels_of(noise, X, true)
     assert 0.05 < np.mean(given != true) < 0.35
     assert set(given) <= set(true)
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_samples_of_the_guarantee_are_wrong_as_often_as_said(curve, kind):
+    confidence, correct, groups = drawn(
+        kind, CURVES[curve], 0.1, 100_000, np.random.default_rng(0)
+    )
+    for low in np.arange(0, 1, 0.25):
+        some = (low <= confidence) & (confidence < low + 0.25)
+        assert 1 - correct[some].mean() == pytest.approx(
+            CURVES[curve](confidence[some], 0.1).mean(), abs=0.02
+        )
+    assert (groups is None) == (kind.group_size == 1)
+    if groups is not None:
+        # Members of a group are wrong together: their mean varies more than that of others.
+        apart = 1 - correct - CURVES[curve](confidence, 0.1)
+        of_groups = np.bincount(groups, apart)
+        assert of_groups @ of_groups > 1.2 * (apart @ apart)

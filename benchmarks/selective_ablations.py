@@ -1,0 +1,97 @@
+"""The room `selective` for benchmarks.ablations: what every number of the guarantee is worth.
+
+Confidences are drawn from populations whose error rate above any threshold is known. A set says
+how many samples are declined, in the mean over its draws, and how much more often than `DELTA` the
+error rate of those that are accepted exceeds the promised one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.ablations import Loss, Room, Rule
+from skcalib.utils.computing._risk_control import risk_control
+
+CONTROL = "skcalib.utils.computing._risk_control."
+DELTA, N_DRAWS = 0.1, 200
+SIZES, RISKS = (100, 500, 2000), (0.05, 0.1)
+N_OF_POPULATION = 200_000
+
+
+class Kind(NamedTuple):
+    """Samples alone, in groups that err together, or with labels that people share."""
+
+    name: str
+    group_size: int = 1
+    together: float = 0.0  # correlation of the errors of a group
+    shares: bool = False
+
+
+KINDS = (
+    Kind("alone"),
+    Kind("groups of 5", 5, 0.3),
+    Kind("groups of 10", 10, 0.8),
+    Kind("groups of 25", 25, 0.5),
+    Kind("shares", shares=True),
+    Kind("shares in groups", 5, 0.3, shares=True),
+)
+# How often the model is wrong, by its confidence between 0 and 1 and the limit. The second always
+# breaks the promise where it answers.
+CURVES = {
+    "errors fade": lambda u, risk: 0.4 * (1 - u) ** 2,
+    "at the limit": lambda u, risk: np.full(len(u), 1.002 * risk),
+    "errors stay": lambda u, risk: 0.02 + 0.3 * (1 - u),
+}
+
+
+def drawn(kind, often, risk, n, rng):
+    """Return confidences, who is right or the share of people who agree, and groups."""
+    u = rng.random(n)
+    groups = np.arange(n) // kind.group_size
+    wrong = often(u, risk)
+    if kind.together:
+        # A group has a rank of its own, which its members take or draw anew.
+        own = rng.random(n) < kind.together**0.5
+        rank = np.where(own, rng.random(n)[groups], rng.random(n))
+    else:
+        rank = rng.random(n)
+    if kind.shares:
+        # As many people as disagree in the mean: one of 5 or more of them.
+        correct = 1 - rng.binomial(5, np.where(rank < 2 * wrong, 0.5, 0.0)) / 5
+    else:
+        correct = rank >= wrong
+    return u, correct, groups if kind.group_size > 1 else None
+
+
+def losses(folder: Path) -> Iterator[Loss]:
+    """Yield the losses of all populations; no number was chosen on them."""
+    u = np.sort(np.random.default_rng(0).random(N_OF_POPULATION))[::-1]
+    for curve, kind, n, risk in product(CURVES, KINDS, SIZES, RISKS):
+        true_rate = np.cumsum(CURVES[curve](u, risk)) / np.arange(1, len(u) + 1)
+        rng, declined, exceeded = np.random.default_rng(0), [], []
+        for _ in range(N_DRAWS):
+            confidence, correct, groups = drawn(kind, CURVES[curve], risk, n, rng)
+            found = risk_control(confidence, correct, risk=risk, delta=DELTA, groups=groups)
+            accepted = int(np.searchsorted(-u, -found.threshold))
+            declined.append(1 - accepted / len(u))
+            exceeded.append(accepted > 0 and true_rate[accepted - 1] > risk)
+        values = {
+            "declined": float(np.mean(declined)),
+            "exceeded": max(float(np.mean(exceeded)) - DELTA, 0.0),
+        }
+        yield Loss(f"{curve}, {kind.name}", True, values)
+
+
+RULES = [
+    Rule("_LARGEST_START", "how far sequences begin (here none)", {CONTROL + "_LARGEST_START": 0}),
+    Rule("_FEWEST_THAT_ERR", "when groups count (here 1)", {CONTROL + "_FEWEST_THAT_ERR": 1}),
+    Rule("_PRIOR_PART", "first bets (here one loss)", {CONTROL + "_PRIOR_PART": 0.001}),
+    Rule("_MOST_TESTED", "thresholds of losses (here 20)", {CONTROL + "_MOST_TESTED": 20}),
+    Rule("n*", "groups as one sample each", {CONTROL + "_FEWEST_THAT_ERR": 10**9}),
+]
+ROOM = Room(RULES, losses)
