@@ -2,7 +2,7 @@
 
 The own votes say nothing of the truth when an annotator is judged: what the others and the judges
 say is compared with them. With r(z, k) the posterior of a sample without the vote y of annotator
-a, and s what a is better than others in log-odds,
+a, and s by how much a is better than others, in log-odds,
 
     P(y | s) = sum_z r(z, y) T_z(s) + (1 - T_z(s)) sum_k r(z, k) C_ky,
     T_z(s) = sigmoid(s - delta_z),

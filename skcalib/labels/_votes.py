@@ -316,9 +316,9 @@ class VoteModel:
         part = np.exp(self.parameters.judges) * spread
         return part / max(part.sum(), _TINY)
 
-    def blocks(self) -> Iterator[NDArray[np.intp]]:
-        """Yield the samples that are computed together."""
-        step = max(1, _BLOCK_ELEMENTS // self.votes.n_classes)
+    def blocks(self, n_each: float = 1.0) -> Iterator[NDArray[np.intp]]:
+        """Yield the samples that are computed together, each of which takes `n_each` rows."""
+        step = max(1, int(_BLOCK_ELEMENTS // (self.votes.n_classes * max(n_each, 1.0))))
         for start in range(0, self.votes.n_samples, step):
             yield np.arange(start, min(start + step, self.votes.n_samples))
 
@@ -518,7 +518,7 @@ def left_out(
     confusion = np.exp(_log_confusion(model.parameters))
     np.fill_diagonal(confusion, 0.0)
     beta, parts = model.vote_power, []
-    for rows in model.blocks():
+    for rows in model.blocks(len(model.votes.label) / model.votes.n_samples):
         votes = model.votes.of(rows)
         of = _LeftOut(votes, model.evidence.of(rows), model.parameters)
         whole = model.judge_power * of.belief + beta * of.votes + of.hard[:, :, None]
