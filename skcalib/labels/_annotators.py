@@ -50,7 +50,8 @@ def accuracies(
     if model is None:
         low, high = _of_labels(votes, p_correct, own > 0, accuracy)
     else:
-        low, high = _of_others(votes, left_out(model, proba), own > 0, accuracy, mean)
+        # Those of the model are the votes that count.
+        low, high = _of_others(model.votes, left_out(model, proba), accuracy, mean)
     worst = np.zeros(n, dtype=np.intp)
     lowest = np.full(n, np.inf)
     for k in range(votes.n_classes):
@@ -95,18 +96,17 @@ class _Grid(NamedTuple):
 def _of_others(
     votes: Votes,
     told: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float],
-    used: NDArray[np.bool_],
     accuracy: NDArray[np.float64],
     mean: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return intervals by what is believed of the samples without the own votes."""
-    n_votes = np.bincount(votes.annotator, used, votes.n_annotators)
+    n_votes = np.bincount(votes.annotator, minlength=votes.n_annotators)
     # Half of a vote that is right and half of one that is wrong: never sure of all.
     total = n_votes.sum()
-    grid = _posterior(votes, told, used, (mean * total + 0.5) / (total + 1.0))
+    grid = _posterior(votes, told, (mean * total + 0.5) / (total + 1.0))
     center = (grid.accuracy * grid.mass).sum(axis=1)
     variance = ((grid.accuracy - center[:, None]) ** 2 * grid.mass).sum(axis=1)
-    shared = float(np.average(center - accuracy, weights=n_votes)) if total else 0.0
+    shared = float(np.average(center - accuracy, weights=n_votes))
     wider = np.sqrt(1.0 + shared**2 / np.maximum(variance, 1e-12))
     low, high = (center + wider * (grid.at(q) - center) for q in (0.025, 0.975))
     return (
@@ -118,14 +118,12 @@ def _of_others(
 def _posterior(
     votes: Votes,
     told: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float],
-    used: NDArray[np.bool_],
     mean: float,
 ) -> _Grid:
     named, elsewhere, hard, delta = told
     n, who = votes.n_annotators, votes.annotator
-    counted = np.bincount(who, used, n) + VOTES_OF_PRIOR
-    overall = float(hard[used].mean()) if used.any() else 0.0
-    share = (np.bincount(who, hard * used, n) + VOTES_OF_PRIOR * overall) / counted
+    counted = np.bincount(who, minlength=n) + VOTES_OF_PRIOR
+    share = (np.bincount(who, hard, n) + VOTES_OF_PRIOR * hard.mean()) / counted
     share = share[:, None]
     start, end = np.full(n, _LEAST), np.full(n, _MOST)
     for _ in range(_PASSES):
@@ -140,7 +138,7 @@ def _posterior(
             chance = elsewhere.sum(axis=0)
             for level, of_level in enumerate((easy, hardly)):
                 chance += of_level[who, j] * (named[level] - elsewhere[level])
-            value[:, j] += np.bincount(who, used * np.log(np.maximum(chance, 1e-300)), n)
+            value[:, j] += np.bincount(who, np.log(np.maximum(chance, 1e-300)), n)
         value -= value.max(axis=1, keepdims=True)
         near = value > -_FAR
         step = (end - start) / (_POINTS - 1)

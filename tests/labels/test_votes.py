@@ -134,7 +134,7 @@ def known_samples(n_votes, n_right):
 def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
     n_votes, n_right = np.array([30, 3, 40_000]), np.array([24, 3, 30_000])
     votes, told = known_samples(n_votes, n_right)
-    grid = _posterior(votes, told, np.ones(len(votes.sample), bool), 0.7)
+    grid = _posterior(votes, told, 0.7)
     for q in (0.025, 0.5, 0.975):
         exact = beta.ppf(q, n_right + 3.5, n_votes - n_right + 1.5)
         assert grid.at(q) == pytest.approx(exact, abs=6e-3)  # a hundredth of the widest
@@ -143,9 +143,8 @@ def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
 def test_a_doubt_that_all_annotators_share_widens_their_intervals():
     n_votes, n_right = np.full(10, 40), np.full(10, 30)
     votes, told = known_samples(n_votes, n_right)
-    used = np.ones(len(votes.sample), bool)
-    low, high = _of_others(votes, told, used, np.full(10, 0.74), 0.74)
-    lower, higher = _of_others(votes, told, used, np.full(10, 0.64), 0.74)
+    low, high = _of_others(votes, told, np.full(10, 0.74), 0.74)
+    lower, higher = _of_others(votes, told, np.full(10, 0.64), 0.74)
     assert (higher - lower > high - low + 0.05).all()
     assert (lower <= 0.64).all()
     assert (higher >= high).all()

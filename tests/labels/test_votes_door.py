@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -340,3 +341,24 @@ def test_one_vote_for_every_sample_is_its_label(digits):
         judged = LabelIssueFinder().fit(X, y, votes=votes)
     assert (judged.issues_["label"] == y).all()
     assert judged.annotators_["accuracy"].mean() < 1
+
+
+@pytest.mark.parametrize("by", ["votes", "probabilities"])
+def test_annotators_are_judged_by_the_samples_that_count(by):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    votes = np.where(rng.random((200, 4)) < [0.9, 0.8, 0.7, 0.6], y[:, None], (y[:, None] + 1) % 3)
+    votes = np.where(rng.random((200, 4)) < 0.3, np.nan, votes)
+    votes[:60] = rng.integers(0, 3, (60, 4))  # of weight 0, whatever they say
+    proba = softmax(rng.normal(size=(200, 3)) + 2 * np.eye(3)[y], axis=1)
+    weight = (np.arange(200) >= 60).astype(float)
+
+    def judged(rows, **options):
+        X = None if by == "votes" else proba[rows]
+        finder = LabelIssueFinder(None if X is None else "precomputed")
+        return finder.fit(X, votes=votes[rows], **options).annotators_
+
+    found, expected = judged(slice(None), sample_weight=weight), judged(slice(60, None))
+    for name in ("accuracy", "accuracy_low", "accuracy_high"):
+        np.testing.assert_allclose(found[name], expected[name], atol=0.01)
+    assert (found["n_votes"] > expected["n_votes"]).all()  # all that were given are counted
