@@ -12,6 +12,7 @@ from ..utils.checking._arrays import as_array, form_of, is_missing
 from ..utils.checking._groups import group_codes
 from ..utils.checking._labels import as_labels, class_positions, joined_classes
 from ..utils.meta._tables import row_index
+from ..utils.meta._warnings import warn
 from ._votes import Votes
 
 
@@ -213,11 +214,23 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
         _check_index(votes, samples)
         sample, annotator, label, names, shape = _of_matrix(votes)
     classes = np.unique(label)
-    if labels is not None:
+    if labels is None:
+        _warn_of_marker(classes)
+    else:
         classes = joined_classes(np.unique(labels), classes, name="votes")
     codes = class_positions(label, classes)
     read = Votes(sample, annotator, codes, shape[0], shape[1], len(classes))
     return Read(read, classes, names, place, n_places)
+
+
+def _warn_of_marker(classes: NDArray[Any]) -> None:
+    """Warn of -1 beside 0, 1, 2, ...; with 0 and 1 alone, it may be an opinion: negative."""
+    n = len(classes)
+    if classes.dtype.kind in "iuf" and n > 3 and np.array_equal(classes, np.arange(-1, n - 1)):
+        warn(
+            f"votes holds -1 beside 0 to {n - 2}, and takes it for a class. If it stands for no "
+            "vote, pass NaN or None there: np.where(votes == -1, np.nan, votes)."
+        )
 
 
 def _check_index(votes: Any, samples: tuple[Any, ...]) -> None:

@@ -362,3 +362,17 @@ def test_annotators_are_judged_by_the_samples_that_count(by):
     for name in ("accuracy", "accuracy_low", "accuracy_high"):
         np.testing.assert_allclose(found[name], expected[name], atol=0.01)
     assert (found["n_votes"] > expected["n_votes"]).all()  # all that were given are counted
+
+
+def test_a_marker_of_no_vote_is_told_and_an_opinion_is_not():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    votes = np.where(rng.random((60, 3)) < 0.8, y[:, None], rng.integers(0, 3, (60, 3)))
+    marked = np.where(rng.random((60, 3)) < 0.3, -1, votes)
+    with pytest.warns(SkcalibWarning, match=r"^votes holds -1 beside 0 to 2, .* pass NaN or None"):
+        told = LabelIssueFinder().fit(None, votes=marked)
+    assert told.classes_.tolist() == [-1, 0, 1, 2]
+    # A class of y, or negative, neutral and positive.
+    LabelIssueFinder().fit(None, np.where(y == 2, -1, y), votes=np.where(marked == 2, -1, marked))
+    LabelIssueFinder().fit(None, votes=votes - 1)
+    LabelIssueFinder().fit(None, votes=np.where(marked == -1, np.nan, marked))
