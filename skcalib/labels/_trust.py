@@ -28,10 +28,14 @@ def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
     # A sample counts once, whatever it weighs: a weight need not be a number of samples.
     of_labels = float(entropy(np.bincount(part.codes, part.weight)))
     if len(part.codes) * (of_labels + judged.fit.log_likelihood) < KNOWN:
+        judge, better = (
+            ("features", "other features")
+            if last.given.refits
+            else ("probabilities", "those of another model")
+        )
         doubts.append(
-            "The features hardly predict the labels, no better than the frequencies of the "
-            "classes do, so that wrong ones cannot be found; other features could help. "
-            f"{ADVICE}"
+            f"The {judge} hardly predict the labels, no better than the frequencies of the "
+            f"classes do, so that wrong ones cannot be found; {better} could help. {ADVICE}"
         )
     doubts += of_seen_labels(last)
     if n_issues < FEW:

@@ -120,7 +120,7 @@ def test_a_mask_leaves_chunks_of_unknown_sizes():
     assert len(finder.issues_.compute()) == len(expected.issues_)
 
 
-@pytest.mark.filterwarnings("ignore:The features hardly predict")
+@pytest.mark.filterwarnings("ignore:The probabilities hardly predict")
 def test_what_is_wrong_is_said():
     finder = LabelIssueFinder("precomputed")
     with pytest.raises(ValueError, match="groups must be None"):
