@@ -2,7 +2,7 @@
 
 `labels` has the rules that decide what is fitted, also on sets of which half the samples come
 twice, once with noise. `checks and doubts` has those that come after the fit; they are judged on
-single judges and on labels of people, where most claims are off. `scales` has the one that tells
+single judges and on labels of people, where most claims are off. `scales` has the one that warns
 of columns of unequal scales.
 """
 
@@ -334,7 +334,7 @@ RULES_AFTER_FIT = [
     _rule("misfits", "doubt of labels that neighbors defend", _none, TRUST + "of_misfits"),
 ]
 RULES_OF_SCALES = [
-    _rule("LARGEST_RATIO", "scales that are told", np.inf, LABELS + "_judges.LARGEST_RATIO"),
+    _rule("LARGEST_RATIO", "warning of unequal scales", np.inf, LABELS + "_judges.LARGEST_RATIO"),
     _rule("LARGEST_RATIO", "the same (here 30)", 30.0, LABELS + "_judges.LARGEST_RATIO"),
 ]
 ROOM = Room(RULES, losses)

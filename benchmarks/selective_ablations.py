@@ -61,7 +61,7 @@ def drawn(kind, often, risk, n, rng):
     else:
         rank = rng.random(n)
     if kind.shares:
-        # As many people as disagree in the mean: one of 5 or more of them.
+        # 2 * wrong of the samples are disputed: there, five people disagree half the time.
         correct = 1 - rng.binomial(5, np.where(rank < 2 * wrong, 0.5, 0.0)) / 5
     else:
         correct = rank >= wrong
@@ -90,7 +90,7 @@ def losses(folder: Path) -> Iterator[Loss]:
 RULES = [
     Rule("_LARGEST_START", "how far sequences begin (here none)", {CONTROL + "_LARGEST_START": 0}),
     Rule("_FEWEST_THAT_ERR", "when groups count (here 1)", {CONTROL + "_FEWEST_THAT_ERR": 1}),
-    Rule("_PRIOR_PART", "first bets (here one loss)", {CONTROL + "_PRIOR_PART": 0.001}),
+    Rule("_PRIOR_PART", "first bets (here .001)", {CONTROL + "_PRIOR_PART": 0.001}),
     Rule("_MOST_TESTED", "thresholds of losses (here 20)", {CONTROL + "_MOST_TESTED": 20}),
     Rule("n*", "groups as one sample each", {CONTROL + "_FEWEST_THAT_ERR": 10**9}),
 ]

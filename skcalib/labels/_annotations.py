@@ -214,10 +214,11 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
         _check_index(votes, samples)
         sample, annotator, label, names, shape = _of_matrix(votes)
     classes = np.unique(label)
-    if labels is None:
+    given = None if labels is None else np.unique(labels)
+    if given is not None:
+        classes = joined_classes(given, classes, name="votes")
+    if given is None or -1 not in given.tolist():
         _warn_of_marker(classes)
-    else:
-        classes = joined_classes(np.unique(labels), classes, name="votes")
     codes = class_positions(label, classes)
     read = Votes(sample, annotator, codes, shape[0], shape[1], len(classes))
     return Read(read, classes, names, place, n_places)
@@ -229,7 +230,7 @@ def _warn_of_marker(classes: NDArray[Any]) -> None:
     if classes.dtype.kind in "iuf" and n > 3 and np.array_equal(classes, np.arange(-1, n - 1)):
         warn(
             f"votes holds -1 beside 0 to {n - 2}, and takes it for a class. If it stands for no "
-            "vote, pass NaN or None there: np.where(votes == -1, np.nan, votes)."
+            "vote, pass NaN or None there, such as by np.where(votes == -1, np.nan, votes)."
         )
 
 

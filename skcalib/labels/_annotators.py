@@ -1,8 +1,8 @@
 """How often every annotator is right, and how sure that is.
 
-The own votes say nothing of the truth when an annotator is judged: what the others and the judges
-say is compared with them. With r(z, k) the posterior of a sample without the vote y of annotator
-a, and s by how much a is better than others, in log-odds,
+Annotators are judged without their own votes: these are compared with what the other people and
+the judges say of the same samples. With r(z, k) the posterior of a sample without the vote y of
+annotator a, and s by how much a is better than others, in log-odds,
 
     P(y | s) = sum_z r(z, y) T_z(s) + (1 - T_z(s)) sum_k r(z, k) C_ky,
     T_z(s) = sigmoid(s - delta_z),
@@ -23,11 +23,16 @@ from scipy.special import expit, xlogy
 from scipy.stats import beta as beta_distribution
 
 from ._limits import VOTES_OF_PRIOR
-from ._votes import VoteModel, Votes, left_out
+from ._votes import Others, VoteModel, Votes, left_out
 
-_POINTS, _PASSES = 65, 3
-# Log-odds beyond which nobody is right or wrong, and log-likelihoods below which nothing is.
-_LEAST, _MOST, _FAR = -8.0, 12.0, 12.0
+# Points of a grid, and how often it closes in on where the posterior is.
+_POINTS = 65
+_PASSES = 3
+# Where the grid begins, in log-odds: right votes of less than .001 and more than .99999.
+_LEAST = -8.0
+_MOST = 12.0
+# What is less likely than the most likely point by this, in logarithms, is left out.
+_FAR = 12.0
 
 
 def accuracies(
@@ -95,7 +100,7 @@ class _Grid(NamedTuple):
 
 def _of_others(
     votes: Votes,
-    told: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float],
+    others: Others,
     accuracy: NDArray[np.float64],
     mean: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -103,7 +108,7 @@ def _of_others(
     n_votes = np.bincount(votes.annotator, minlength=votes.n_annotators)
     # Half of a vote that is right and half of one that is wrong: never sure of all.
     total = n_votes.sum()
-    grid = _posterior(votes, told, (mean * total + 0.5) / (total + 1.0))
+    grid = _posterior(votes, others, (mean * total + 0.5) / (total + 1.0))
     center = (grid.accuracy * grid.mass).sum(axis=1)
     variance = ((grid.accuracy - center[:, None]) ** 2 * grid.mass).sum(axis=1)
     shared = float(np.average(center - accuracy, weights=n_votes))
@@ -117,10 +122,10 @@ def _of_others(
 
 def _posterior(
     votes: Votes,
-    told: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float],
+    others: Others,
     mean: float,
 ) -> _Grid:
-    named, elsewhere, hard, delta = told
+    named, elsewhere, hard, delta = others
     n, who = votes.n_annotators, votes.annotator
     counted = np.bincount(who, minlength=n) + VOTES_OF_PRIOR
     share = (np.bincount(who, hard, n) + VOTES_OF_PRIOR * hard.mean()) / counted

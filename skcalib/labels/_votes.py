@@ -506,14 +506,20 @@ class _LeftOut:
         return float(self.weight @ np.log(np.maximum(foretold, _TINY)))
 
 
-def left_out(
-    model: VoteModel, proba: NDArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+class Others(NamedTuple):
+    """What is believed of the sample of every vote without that vote, r(z, k)."""
+
+    named: NDArray[np.float64]  # r(z, y), (2, n_votes)
+    elsewhere: NDArray[np.float64]  # sum_k r(z, k) C_ky, (2, n_votes)
+    hard: NDArray[np.float64]  # probability that the sample is hard, (n_votes,)
+    harder: float  # delta_1
+
+
+def left_out(model: VoteModel, proba: NDArray) -> Others:
     """Return what is believed of the sample of every vote without that vote.
 
-    That is r(z, y) and sum_k r(z, k) C_ky, both (2, n_votes), the probability that the sample is
-    hard, (n_votes,), and delta_1. `proba` are the probabilities of the classes by now: what checks
-    have changed of them is evidence that is not from any vote.
+    `proba` are the probabilities of the classes by now: what checks have changed of them is
+    evidence that is not from any vote.
     """
     confusion = np.exp(_log_confusion(model.parameters))
     np.fill_diagonal(confusion, 0.0)
@@ -532,4 +538,4 @@ def left_out(
         elsewhere = np.einsum("znk,nk->zn", without, confusion[:, votes.label].T)
         parts.append((named, elsewhere, without[1].sum(axis=1)))
     named, elsewhere, hard = (np.concatenate(part, axis=-1) for part in zip(*parts))
-    return named, elsewhere, hard, float(np.exp(model.parameters.harder[0]))
+    return Others(named, elsewhere, hard, float(np.exp(model.parameters.harder[0])))

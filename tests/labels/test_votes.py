@@ -4,7 +4,7 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import beta
 
 from skcalib.labels._annotators import _of_others, _posterior
-from skcalib.labels._votes import VoteModel, Votes, _Passes, _split, evidence_of, left_out
+from skcalib.labels._votes import Others, VoteModel, Votes, _Passes, _split, evidence_of, left_out
 
 
 def simulated(seed=0, n=600, n_classes=4, n_annotators=30, n_each=3):
@@ -128,7 +128,7 @@ def known_samples(n_votes, n_right):
     right = np.concatenate([np.arange(n) < m for n, m in zip(n_votes, n_right)])
     votes = Votes(np.arange(len(who)), who, 1 - right, len(who), len(n_votes), 2)
     named, wrong = (np.stack([part, np.zeros(len(who))]) for part in (1.0 * right, 1.0 - right))
-    return votes, (named, wrong, np.zeros(len(who)), 1.0)
+    return votes, Others(named, wrong, np.zeros(len(who)), 1.0)
 
 
 def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():

@@ -372,6 +372,8 @@ def test_a_marker_of_no_vote_is_told_and_an_opinion_is_not():
     with pytest.warns(SkcalibWarning, match=r"^votes holds -1 beside 0 to 2, .* pass NaN or None"):
         told = LabelIssueFinder().fit(None, votes=marked)
     assert told.classes_.tolist() == [-1, 0, 1, 2]
+    with pytest.warns(SkcalibWarning, match=r"^votes holds -1"):
+        LabelIssueFinder().fit(None, y, votes=marked)  # no class of y
     # A class of y, or negative, neutral and positive.
     LabelIssueFinder().fit(None, np.where(y == 2, -1, y), votes=np.where(marked == 2, -1, marked))
     LabelIssueFinder().fit(None, votes=votes - 1)
