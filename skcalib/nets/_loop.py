@@ -2,7 +2,8 @@
 
 What happens in `fit`, and what of it is ours (*)::
 
-    fit                  * _fitting: check the data, seed, keep FitState for the time of the fit
+    fit                  * _fitting: check the data, seed, keep FitState for the time of the fit,
+                         raise Ctrl-C, which skorch swallows
       on_train_begin
       fit_loop
         get_split_datasets   * keep which samples are for training
@@ -15,7 +16,6 @@ What happens in `fit`, and what of it is ours (*)::
             * is everything finite?
           run_single_epoch   the same over the validation samples, if there are any
       on_train_end
-    partial_fit          * _train: raise Ctrl-C, which skorch swallows
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import skorch.dataset
@@ -108,21 +108,17 @@ class TrainingLoop(NetComponents):
         # From here on the calls of skorch know that they are within a fit.
         self._fit_ = FitState(inputs)
         try:
-            with self._seeded(fresh):
+            # skorch swallows Ctrl-C, and a grid search would go on with half-trained nets. The net
+            # is usable afterwards, because the callbacks have been notified of the end.
+            with self._seeded(fresh), raise_ctrl_c() as self._fit_.raise_if_interrupted:
                 yield X, y
+        except KeyboardInterrupt:
+            history = getattr(self, "history_", None)
+            if history and "train_loss" not in history[-1]:
+                del history[-1]  # an epoch without an end
+            raise
         finally:
             self._fit_ = None
-
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        # skorch swallows Ctrl-C, and a grid search would go on with half-trained nets. The net is
-        # usable afterwards, because the callbacks have been notified of the end.
-        try:
-            with raise_ctrl_c():
-                return super().partial_fit(X, y, **fit_params)
-        except KeyboardInterrupt:
-            if self.history and "train_loss" not in self.history[-1]:
-                del self.history[-1]  # an epoch without an end
-            raise
 
     def _is_fresh(self, *, restart: bool) -> bool:
         """Tell whether a fit starts from nothing, as after a mere `initialize` as well."""

@@ -293,7 +293,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             The trained classifier.
         """
         if self._fit_ is not None:  # called by skorch's own fit, with data that is checked
-            return self._train(X, y, fit_params)
+            return super().partial_fit(X, y, **fit_params)
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight must be a dict or None in partial_fit, which sees a part of the "
@@ -309,7 +309,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             target_proba=target_proba,
             groups=groups,
         ) as (X, y):
-            return self._train(X, y, fit_params)
+            return super().partial_fit(X, y, **fit_params)
 
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Return the logits.

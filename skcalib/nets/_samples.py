@@ -20,7 +20,7 @@ last one. Between epochs, and for data from elsewhere, there are none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Number
@@ -170,6 +170,7 @@ class FitState:
     batch_samples: Tensor | None = None  # while a batch is in flight
     mixup: Mixup | None = None  # while a mixed batch is
     done: set[str] = field(default_factory=set)  # what is to be done once a fit
+    raise_if_interrupted: Callable[[], None] = lambda: None  # of raise_ctrl_c
 
     def once(self, what: str) -> bool:
         """Tell whether this is the first time in the fit that `what` comes up."""
@@ -207,6 +208,7 @@ class FitState:
         """Yield plain (X, y) batches, and keep meanwhile which samples they hold."""
         try:
             for X, y in map(skorch.dataset.unpack_data, iterator):
+                self.raise_if_interrupted()
                 if isinstance(y, BatchLabels):
                     self.batch_samples, y = y.samples, y.labels
                 if isinstance(y, list | tuple):  # strings are collated to a tuple

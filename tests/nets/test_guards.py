@@ -146,6 +146,36 @@ def test_ctrl_c_ends_the_fit_and_leaves_a_usable_net():
     assert len(net.history[:, "train_loss"]) == 4
 
 
+class PressesCtrlC:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+class Delete(Callback):
+    """Press Ctrl-C where Python swallows it: in `initialize`, or in the second epoch."""
+
+    def __init__(self, n_epochs):
+        self.n_epochs = n_epochs
+
+    def initialize(self):
+        if not self.n_epochs:
+            PressesCtrlC()
+        return self
+
+    def on_batch_begin(self, net, training=None, **kwargs):
+        if training and self.n_epochs and len(net.history) == self.n_epochs + 1:
+            PressesCtrlC()
+
+
+@pytest.mark.parametrize("n_epochs", [0, 1])
+@pytest.mark.filterwarnings("ignore:Exception ignored in")
+def test_ctrl_c_ends_the_fit_where_python_swallows_it(n_epochs):
+    net = make_net(max_epochs=1000, callbacks=[Delete(n_epochs)])
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(X, Y)
+    assert len(net.history) == n_epochs
+
+
 def test_ctrl_c_ends_a_grid_search():
     search = GridSearchCV(make_net(callbacks=[Interrupt()]), {"lr": [0.1, 0.01]}, cv=2)
     with pytest.raises(KeyboardInterrupt):
@@ -178,14 +208,15 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child alone")
 def test_ctrl_c_ends_a_search_in_a_process_of_its_own():
-    child = subprocess.Popen([sys.executable, "-c", LONG_FIT], stdout=subprocess.PIPE, text=True)
-    try:
-        assert child.stdout.readline() == "begin\n"
-        time.sleep(1.0)
-        child.send_signal(signal.SIGINT)
-        rest, _ = child.communicate(timeout=300)
-    finally:
-        child.kill()
+    command = [sys.executable, "-c", LONG_FIT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "begin\n"
+            time.sleep(1.0)
+            child.send_signal(signal.SIGINT)
+            rest, _ = child.communicate(timeout=300)
+        finally:
+            child.kill()
     assert rest == "interrupted\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import RLock, current_thread, main_thread
@@ -12,19 +12,27 @@ from typing import Any
 
 
 @contextmanager
-def raise_ctrl_c() -> Iterator[None]:
+def raise_ctrl_c() -> Iterator[Callable[[], None]]:
     """Raise KeyboardInterrupt at the end of the block where Ctrl-C was swallowed within it.
 
     MLPClassifier and skorch catch KeyboardInterrupt, and `fit` returns a half-trained network as
-    if it were whole. The exception alone may also come from a callback that ends the training,
-    such as EarlyStopping; the signal is always Ctrl-C.
+    if it were whole. Python itself swallows it within `__del__` and the callbacks of weak
+    references, which `import` has for every module, and the training would go on. Whatever takes
+    long therefore calls what the block is given every now and then: it raises at once. The
+    exception alone may also come from a callback that ends the training, such as EarlyStopping;
+    the signal is always Ctrl-C.
     """
+    interrupted = False
+
+    def raise_if_interrupted() -> None:
+        if interrupted:
+            raise KeyboardInterrupt
+
     former = signal.getsignal(signal.SIGINT)
     # Only the main thread gets signals, and without a handler in Python, Ctrl-C raises nothing.
     if current_thread() is not main_thread() or not callable(former):
-        yield
+        yield raise_if_interrupted
         return
-    interrupted = False
 
     def remember(number: int, frame: Any) -> None:
         nonlocal interrupted
@@ -36,11 +44,10 @@ def raise_ctrl_c() -> Iterator[None]:
 
     signal.signal(signal.SIGINT, remember)
     try:
-        yield
+        yield raise_if_interrupted
     finally:
         signal.signal(signal.SIGINT, former)
-    if interrupted:
-        raise KeyboardInterrupt
+    raise_if_interrupted()
 
 
 _GENERATOR = RLock()
