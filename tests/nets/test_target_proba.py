@@ -168,7 +168,7 @@ def test_read_only_arrays_are_read():
         (np.full((N, 3), np.nan), "target_proba must not contain NaN"),
         (PROBA[:10], r"target_proba must have shape \(60, 3\), .* got shape \(10, 3\)"),
         (np.full((N, 4), 0.25), r"target_proba must have shape \(60, 3\), .* got shape \(60, 4\)"),
-        (PROBA[:, 0], r"target_proba must have shape \(n_samples, n_classes\), got shape \(60,\)"),
+        (PROBA[:, 0], r"target_proba must have a column for every class, .* got shape \(60,\)"),
     ],
 )
 def test_bad_targets_are_told(proba, message):

@@ -133,11 +133,13 @@ def holds_proba(scores: NDArray[Any]) -> bool:
 
 def check_proba_matrix(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:
     """Return class probabilities as an (n, K) array, dtype kept (float16, 32 or 64), no copy."""
-    proba = as_proba(y_proba, name=name)
-    if proba.ndim != 2:
+    proba: NDArray[Any] = as_floats(y_proba, name=name)
+    if proba.ndim == 1 or proba.shape[1:] == (1,):
         raise ValueError(
-            f"{name} must have shape (n_samples, n_classes), got shape {proba.shape}."
+            f"{name} must have a column for every class, at least two, got shape {proba.shape}; "
+            "np.column_stack([1 - p, p]) makes two of the probability p of the positive class."
         )
+    proba = as_proba(proba, name=name)
     check_values(proba, name=name)
     return proba
 

@@ -42,6 +42,12 @@ def test_frames_and_tensors():
         np.testing.assert_array_equal(check_proba_matrix(other), proba)
 
 
+@pytest.mark.parametrize("shape", [(9,), (9, 1)])
+def test_a_matrix_of_one_column_gets_the_way_to_two(shape):
+    with pytest.raises(ValueError, match=r"X must have a column for .*np.column_stack\(\[1 - p"):
+        check_proba_matrix(np.full(shape, 0.5), name="X")
+
+
 @pytest.mark.parametrize("shape", [(1000,), (1000, 3), (999, 1001)])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_blocks_cover_all_rows_once(monkeypatch, shape, dtype):
@@ -133,11 +139,6 @@ def test_logits_are_finite(bad):
 def test_shapes_of_logits(shape):
     with pytest.raises(ValueError, match=r"logits must have .*got shape"):
         check_logits(np.zeros(shape))
-
-
-def test_matrix_is_wanted():
-    with pytest.raises(ValueError, match=r"\(n_samples, n_classes\), got shape \(3,\)"):
-        check_proba_matrix([0.5, 0.5, 0.5])
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
