@@ -43,8 +43,6 @@ from ._in_chunks import ScoresInChunks, total_weight
 
 # The grid of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
-# Numbers beyond which memory counts more than the digits that single precision lacks.
-_MANY = 5 * 10**7
 # Numbers of a block whose probabilities by all maps stay in cache.
 _BLOCK = 2**15
 
@@ -100,8 +98,6 @@ def fit_at_temperature(
         pseudo_errors=float(uniform),
         near=near,
     )
-    if logits.size <= _MANY:
-        logits = logits.astype(np.float64, copy=False)
     return at_temperature(logits, temperature, weight or 0.0)
 
 

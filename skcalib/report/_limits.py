@@ -26,17 +26,17 @@ SPREADS = 2.0
 N_FOLDS = 5
 
 # Few and many.
-# A group of fewer samples is tested on average alone, not at every probability.
-FEWEST_FOR_SHAPE = 30
-# Classes of fewer samples are named among the notes.
-FEW_OF_A_CLASS = 30
+# A group of fewer samples is tested on average alone, not at every probability; classes of fewer
+# are named among the notes.
+FEW = 30
 # With fewer samples of a class, it is unknown what is odd in it; of a group, whether it is off.
 FEWEST_TO_JUDGE = 10
-# Samples; with fewer, a fold has not ten.
-FEWEST_TO_REPAIR = 50
+# With fewer samples, a fold has not ten.
+FEWEST_TO_REPAIR = N_FOLDS * FEWEST_TO_JUDGE
 # Fraction of the samples whose probability is 0 or 1, from which on a note says so.
 MANY_SATURATED = 0.05
-# Standard errors from which on the samples of a page cannot be a random part of all.
+# Standard errors from which on the samples of a page cannot be a random part of all; chance goes
+# so far once in two million times.
 FAR = 5.0
 
 # Time.

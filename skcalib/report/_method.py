@@ -14,7 +14,7 @@ import sklearn
 from .. import __version__
 from ._data import ReportData
 from ._document import Section, Table, Text, count, in_sentence, percent
-from ._limits import FEW_OF_A_CLASS, LEVEL, MANY_SAMPLES, MANY_SATURATED, N_BINS, N_FOLDS
+from ._limits import FEW, LEVEL, MANY_SAMPLES, MANY_SATURATED, N_BINS, N_FOLDS
 from ._trust import n_resamples
 
 
@@ -66,8 +66,8 @@ def _part(data: ReportData) -> str | None:
 def _rare_classes(data: ReportData) -> str | None:
     count = np.array([data.of_class(k).sum() for k in range(len(data.classes))])
     parts = []
-    few = (count > 0) & (count < FEW_OF_A_CLASS)
-    kinds = {"without any sample": count == 0, f"with fewer than {FEW_OF_A_CLASS} samples": few}
+    few = (count > 0) & (count < FEW)
+    kinds = {"without any sample": count == 0, f"with fewer than {FEW} samples": few}
     for what, members in kinds.items():
         codes = np.flatnonzero(members)
         if len(codes):

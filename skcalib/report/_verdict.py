@@ -28,7 +28,7 @@ from ._document import (
     said_and_observed,
 )
 from ._limits import (
-    FEWEST_FOR_SHAPE,
+    FEW,
     FOUND,
     LEVEL,
     MOST_DRAWS,
@@ -153,7 +153,7 @@ def _tested(
     """
     pairs = _pairs(data)
     n_samples, sampled = int(members.sum()), members[data.sampled]
-    shaped = sampled.sum() >= FEWEST_FOR_SHAPE
+    shaped = sampled.sum() >= FEW
     n_tests = len(pairs) + shaped
     views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
     if kind == "everybody" and data.total is not None:
@@ -294,9 +294,7 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
     found, sample = [], data.sample
     for k in range(len(data.classes)):
         kinds, parts = _of_class(data, k), _of_class(sample, k)
-        shaped = [
-            name for name in kinds if name in parts and parts[name][2].sum() >= FEWEST_FOR_SHAPE
-        ]
+        shaped = [name for name in kinds if name in parts and parts[name][2].sum() >= FEW]
         of_test = share / (len(kinds) + len(shaped))
         views = [_view(data, name, *kinds[name], of_test) for name in kinds]
         views += [_shape(sample, name, *parts[name], of_test) for name in shaped]

@@ -13,8 +13,7 @@ from skcalib.posthoc import (
     StructuredVectorScaling,
     TemperatureScaling,
 )
-from skcalib.posthoc._isotonic import ShrunkIsotonic
-from skcalib.posthoc._stacked import LooseMatrixScaling, folds_at_random
+from skcalib.posthoc._stacked import LooseMatrixScaling, ShrunkIsotonic, folds_at_random
 
 from ._sample import mean_log_loss, sample
 
