@@ -44,14 +44,10 @@ _NORMS: dict[str, Callable[[NDArray], NDArray]] = {
 
 
 class Draws(NamedTuple):
-    """Gaps of resamples, (n_draws, n_classes, n_cells), and two numbers of each, (n_draws,).
-
-    `chance` is what the debiased error subtracts; `accuracy` is the mean correctness.
-    """
+    """Gaps of resamples, (n_draws, n_classes, n_cells), and what the debiased error subtracts."""
 
     gaps: NDArray[np.float64]
     chance: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
 
 
 class OneSeed(NamedTuple):
@@ -221,14 +217,15 @@ class GapError:
             signs = np.array([rng.choice([-1.0, 1.0], members.shape[0]) for rng in generators])
             drawn = (signs @ of_groups).reshape(len(part), -1, self.n_cells)
             total = np.full(len(part), self.weight.sum())
-            gaps, chance = self._gaps(drawn, mass, correct, total)
-            values += self.errors(Draws(gaps, chance, total)).tolist()
+            values += self.errors(self._gaps(drawn, mass, correct, total)).tolist()
         return values
 
     def by_stated(self) -> NDArray[np.float64]:
         """Return the variance of every gap of a calibrated model, of bins and the norm "l1"."""
         stated = (p.astype(np.float64) for p in self.proba.reshape(self.cells.shape).T)
-        sums = self._sums(p * (1 - p) * self.weight for p in stated)
+        # The outcomes of samples that are counted together are independent.
+        times = 1.0 if self.counts else self.weight
+        sums = self._sums(p * (1 - p) * times for p in stated)
         return sums.ravel() / self.weight.sum() ** 2
 
     def errors_of_correct(
@@ -239,8 +236,7 @@ class GapError:
         The sums of the confidence and of the weight, (n_columns, n_cells), are the same for all.
         """
         total = np.full(len(correct), self.weight.sum())
-        gaps, chance = self._gaps(stated - correct, mass, correct, total)
-        return self.errors(Draws(gaps, chance, total))
+        return self.errors(self._gaps(stated - correct, mass, correct, total))
 
     def draws(self, counts: NDArray[np.float64]) -> Draws:
         """Return the gaps of samples that are counted as often as `counts`, (n_draws, n)."""
@@ -248,13 +244,9 @@ class GapError:
             None if m is None else (counts @ m).reshape(len(counts), -1, self.n_cells)
             for m in (self._gap, self._mass, self._correct)
         )
-        total = counts @ self.weight
-        right = (counts @ (self.weight * self._is_correct[:, 0])) / total
-        return Draws(*self._gaps(gap, mass, correct, total), right)
+        return self._gaps(gap, mass, correct, counts @ self.weight)
 
-    def _gaps(
-        self, gap: Any, mass: Any, correct: Any, total: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _gaps(self, gap: Any, mass: Any, correct: Any, total: NDArray[np.float64]) -> Draws:
         """Return gaps whose norm is the error, and what the debiased error subtracts.
 
         The arguments are sums over cells of the weights times confidence minus correctness,
@@ -262,26 +254,26 @@ class GapError:
         """
         of_all, nothing = total[:, np.newaxis, np.newaxis], np.zeros(len(gap))
         if self.rule == "ks":
-            return np.cumsum(gap, axis=-1) / of_all, nothing
+            return Draws(np.cumsum(gap, axis=-1) / of_all, nothing)
         if self.rule in ("smooth", "kernel"):
             n_steps = self.n_cells - 1
             density = smooth_on_grid(gap / of_all, self.bandwidth) / n_steps
             density[..., [0, -1]] /= 2  # the trapezoidal rule
-            return density, nothing
+            return Draws(density, nothing)
         if self.norm == "l1":
-            return gap / of_all, nothing
+            return Draws(gap / of_all, nothing)
         some = np.where(mass > 0, mass, 1.0)
         if self.norm == "max":
-            return gap / some, nothing
+            return Draws(gap / some, nothing)
         # sum_b mass_b / total (gap_b / mass_b)^2 is the square of this norm.
         gaps = gap / np.sqrt(some * of_all)
         if self.rule != "debiased":
-            return gaps, nothing
+            return Draws(gaps, nothing)
         # A cell of one sample has no unbiased estimate and counts 0.
         several = mass > 1
         accuracy = correct / some
         variance = mass * accuracy * (1 - accuracy) / np.where(several, mass - 1, 1.0)
-        return gaps * several, (variance * several / of_all).sum(axis=(1, 2))
+        return Draws(gaps * several, (variance * several / of_all).sum(axis=(1, 2)))
 
     def errors(self, draws: Draws, shape: Any = 0.0, scale: float = 0.0) -> NDArray[np.float64]:
         """Return the errors of ``draws.gaps + scale * shape``; the debiased one squared, uncut."""

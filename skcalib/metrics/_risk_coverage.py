@@ -11,7 +11,6 @@ from scipy.special import digamma
 
 from ..utils.meta._private import Interval, validate_params
 from ._confidence import rank_predictions
-from ._ties import TieGroups
 
 # A risk of exactly the limit must not fail it by rounding.
 _RISK_SLACK = 1e-12
@@ -305,7 +304,7 @@ def area_under_risk_coverage(
     groups = rank_predictions(
         y_true, y_proba, confidence, sample_weight, labels, pos_label, counted=True
     )
-    return _mean_risk(groups)
+    return _mean_risk(groups.weight, groups.positive)
 
 
 def excess_area_under_risk_coverage(
@@ -357,8 +356,8 @@ def excess_area_under_risk_coverage(
     correct = groups.positive.sum()
     wrong = groups.weight.sum() - correct
     # All correct predictions tied above all wrong ones.
-    perfect = TieGroups(np.array([1, 0]), np.array([correct, wrong]), np.array([correct, 0.0]))
-    return max(_mean_risk(groups) - _mean_risk(perfect), 0.0)
+    perfect = _mean_risk(np.array([correct, wrong]), np.array([correct, 0.0]))
+    return max(_mean_risk(groups.weight, groups.positive) - perfect, 0.0)
 
 
 def area_under_generalized_risk_coverage(
@@ -426,10 +425,10 @@ def _curve(*call: Any) -> RiskCoverageCurve:
     return RiskCoverageCurve(accepted / accepted[-1], wrong / accepted, groups.score)
 
 
-def _mean_risk(groups: TieGroups) -> float:
+def _mean_risk(weight: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
     """Return the mean selective risk over the coverages 1/n, ..., 1, expected over ties."""
     # A perfect ranking may lack correct predictions, or wrong ones: an empty group adds nothing.
-    _, weight, correct = (part[groups.weight > 0] for part in groups)
+    weight, correct = weight[weight > 0], correct[weight > 0]
     wrong = weight - correct
     before = np.cumsum(weight) - weight
     wrong_before = np.cumsum(wrong) - wrong

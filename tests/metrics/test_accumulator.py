@@ -321,18 +321,21 @@ def test_classwise_error_takes_the_norm(norm):
     "metric",
     ["expected_calibration_error", "maximum_calibration_error", "debiased_calibration_error"],
 )
-@pytest.mark.parametrize("power", [1.0, 1.5])
-def test_interval_from_sums_is_that_of_the_samples(metric, power):
+@pytest.mark.parametrize(("power", "n_bins"), [(1.0, 15), (1.5, 15), (1.1, 200)])
+def test_interval_from_sums_is_that_of_the_samples(metric, power, n_bins):
     rng = np.random.default_rng(1)
     p = rng.uniform(size=3000)
     y = (rng.uniform(size=3000) < p**power).astype(int)
-    accumulator = CalibrationAccumulator().update(y[:1000], p[:1000]).update(y[1000:], p[1000:])
+    accumulator = CalibrationAccumulator(n_bins)
+    accumulator.update(y[:1000], p[:1000]).update(y[1000:], p[1000:])
     found = accumulator.interval(metric, random_state=0)
     expected = calibration_error_interval(
-        y, p, metric=getattr(skcalib.metrics, metric), random_state=0
+        y, p, metric=getattr(skcalib.metrics, metric), n_bins=n_bins, random_state=0
     )
     # Other resamples of the same distribution, but for the confidences within a bin.
     assert found == pytest.approx(expected, abs=0.12 * (expected[1] - expected[0]))
+    if metric == "expected_calibration_error":
+        assert found[1] == pytest.approx(expected[1], rel=0.03)
     assert accumulator.interval(metric, random_state=0) == found
 
 

@@ -43,7 +43,7 @@ METRICS = [
     (debiased_calibration_error, {"squared": True, "n_bins": 5}),
     (ks_calibration_error, {}),
     (smooth_calibration_error, {}),
-    (smooth_calibration_error, {"bandwidth": 0.05}),
+    (smooth_calibration_error, {"bandwidth": 0.5}),
 ]
 
 
@@ -399,6 +399,20 @@ def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
     )
     width = expected[1] - expected[0]
     np.testing.assert_allclose(ends, expected, atol=0.3 * width)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_variance_of_the_gaps_of_a_calibrated_model(data, together):
+    y, proba, weight = data
+    y, p = proba.argmax(axis=1) == y, proba.max(axis=1)
+    if together:  # more than 2**17
+        y, p, weight = np.tile(y, 500), np.tile(p, 500), np.ones(500 * len(y))
+    resampled = Resampled.of(expected_calibration_error, {"n_bins": 9}, y, p, sample_weight=weight)
+    error = resampled.alone().error
+    assert isinstance(error, MergedError) == together
+    bins = np.minimum((9 * p).astype(int), 8)
+    expected = np.bincount(bins, weight**2 * p * (1 - p), 9) / weight.sum() ** 2
+    np.testing.assert_allclose(error.by_stated(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("given", ["weights", "groups", "classes", "few"])

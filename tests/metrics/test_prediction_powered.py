@@ -57,10 +57,14 @@ def test_agrees_with_ppi_python(metric):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_the_formula_of_a_draw_without_replacement(metric):
+@pytest.mark.parametrize("n_differ", [None, 5])  # of fewer, limits of rare differences hold
+def test_the_formula_of_a_draw_without_replacement(metric, n_differ):
     y, cheap, proba, rng = sample(1000, wrong=0.3)
     m = 300
     checked = rng.choice(1000, m, replace=False)
+    if n_differ is not None:
+        other = np.flatnonzero(cheap[checked] != y[checked])[n_differ:]
+        cheap[checked[other]] = y[checked[other]]
     found = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
     true, known = losses(y, proba, metric)[checked], losses(cheap, proba, metric)
     slope, intercept = np.polyfit(known[checked], true, 1)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta, chisquare
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_digits, load_iris
@@ -224,6 +225,17 @@ def test_beta_draws_the_easier_the_fewer_are_kept(fraction):
         means.append(values[support].mean())
     assert means[0] < means[1]
     assert 0 < (drawn(values, sampling="beta", fraction=0.5)[1000:]).sum() < 500
+
+
+def test_beta_draws_one_of_three_by_the_density_of_their_ranks():
+    chosen = np.zeros(3)
+    for seed in range(600):
+        selector = DifficultySelector(Given(), sampling="beta", n_samples=1, random_state=seed)
+        chosen += selector.fit([[1.0], [2.0], [3.0]]).get_support()
+    b = 7.5 * (1 - (2 / 3) ** 2)
+    density = beta(15 - b, b).pdf([5 / 6, 1 / 2, 1 / 6])
+    assert chisquare(chosen[:2], chosen[:2].sum() * density[:2] / density[:2].sum()).pvalue > 1e-3
+    assert chosen[2] <= 1  # one in fifty thousand
 
 
 @pytest.mark.parametrize("sampling", ["stratified", "beta"])

@@ -302,8 +302,8 @@ def test_limits_that_do_not_fit_the_classes():
         ValueError, match=r"risk must name every class, \['no', 'yes'\], got \['no'"
     ):
         SelectiveClassifier(frozen, risk={"no": 0.1}).fit(X, y)
-    with pytest.raises(ValueError, match=r"risk must hold numbers in \(0, 1\), got 2 for 'yes'"):
-        SelectiveClassifier(frozen, risk={"no": 0.1, "yes": 2}).fit(X, y)
+    with pytest.raises(ValueError, match=r"risk must hold numbers in \(0, 1\), got 1.5 for 'yes'"):
+        SelectiveClassifier(frozen, risk={"no": 0.1, "yes": 1.5}).fit(X, y)
 
 
 def test_limits_of_classes_out_of_fold():
