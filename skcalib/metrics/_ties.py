@@ -31,5 +31,7 @@ def tie_groups(
         score, positive, weight = score[used], positive[used], weight[used]
     distinct, index = np.unique(score, return_inverse=True)
     weight = np.ones(len(score)) if weight is None else weight
-    total, of_positive = (np.bincount(index, part) for part in (weight, weight * positive))
+    total, of_positive = (
+        np.bincount(index, part).astype(np.float64) for part in (weight, weight * positive)
+    )
     return TieGroups(distinct[::-1], total[::-1], of_positive[::-1])
