@@ -65,7 +65,7 @@ def pictures(data, seed):
 
 
 def songs(data, seed):
-    """Yield the answers of workers on the genre of songs."""
+    """Yield answers of workers on the genre of songs, some of which were drawn twice."""
     songs = np.load(data / "human_labels.npz", allow_pickle=True)
     names, y = np.unique(songs["music_true"], return_inverse=True)
     said = np.stack([np.searchsorted(names, songs[f"music_one_{i}"]) for i in range(3)], axis=1)
@@ -276,9 +276,7 @@ def main():
     given = parser.parse_args()
     rows, methods = [], given.method or list(METHODS)
     if given.method:
-        rows = [
-            r for r in json.loads(RESULTS.read_text())["results"] if r["method"] not in methods
-        ]
+        rows = [r for r in json.loads(RESULTS.read_text()) if r["method"] not in methods]
     for row in measure(given.data, given.draws, methods):
         rows.append({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
         print(rows[-1], flush=True)

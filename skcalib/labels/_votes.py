@@ -12,7 +12,8 @@ log-probabilities of the judges, and y_a the vote of annotator a,
 
 Only the diagonal depends on the annotator, so that a pass costs as much as there are votes, and
 n_samples x n_classes exponentials, however many annotators there are. The maximum is too sure of
-itself: what is left of the dependence is taken out by two exponents (:meth:`VoteModel.temper`).
+itself: what is left of the dependence is taken out by two exponents, found beside votes that only
+repeat others (:meth:`VoteModel.temper`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TEMPERATURES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 _MOST_STEPS = 200
 # A step that gains less of the log-likelihood is the last one.
 _LEAST_GAIN = 0.1
-# Elements of samples x classes that the two exponents, and a first fit, are found on.
+# Elements of samples x classes that the exponents, and a first fit, are found on.
 _ELEMENTS = 2**18
 _BLOCK_ELEMENTS = 2**19
 _TINY = 1e-300
@@ -256,24 +257,28 @@ class VoteModel:
         """Find the exponents under which votes are foretold best by the others on the sample.
 
         The posterior becomes pi_z q_z(k)^rho (prod_a T_az(k, y_a))^beta: beta says how much a
-        further vote is worth. Without two votes on any sample, nothing tells. That is calibrated
-        for the next vote. People are also wrong together, which no vote tells: the posterior of
-        the class is all of it to the power beta once more.
+        further vote is worth. Votes that repeat others tell of these, not of the class. So each
+        is drawn from an urn: it repeats another one, at random, with a probability that is found
+        together with the exponents. Without two votes on any sample, nothing tells. That is
+        calibrated for the next vote. People are also wrong together, which no vote tells: the
+        posterior of the class is all of it to the power beta once more.
         """
         passes = _LeftOut(*self._asked(), self.parameters)
         if not passes.n_votes:
             self.vote_power = self.judge_power = 1.0
             return self
+        total = max(float(passes.weight.sum()), _TINY)
 
-        def of(x: NDArray[np.float64]) -> float:
+        def of(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             # N(0, 1) on the log-odds of beta and on the logarithm of rho, in votes
-            return -passes.likelihood(float(expit(x[0])), float(np.exp(x[1]))) + 0.5 * float(x @ x)
+            beta, rho = float(expit(x[0])), float(np.exp(x[1]))
+            value, gradient = passes.likelihood(beta, rho, float(x[2]))
+            gradient *= [beta * (1.0 - beta), rho, 1.0]
+            gradient[:2] -= x[:2]
+            return -(value - 0.5 * float(x[:2] @ x[:2])) / total, -gradient / total
 
-        triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.5]])
-        options = {
-            "xatol": 0.02, "fatol": _LEAST_GAIN, "maxiter": 80, "initial_simplex": triangle,
-        }  # fmt: skip
-        found = minimize(of, np.zeros(2), method="Nelder-Mead", options=options)
+        bounds = [(-8.0, 8.0), (-8.0, 8.0), (0.0, 0.99)]
+        found = minimize(of, np.array([0.0, 0.0, 0.1]), jac=True, method="L-BFGS-B", bounds=bounds)
         self.vote_power, self.judge_power = float(expit(found.x[0])), float(np.exp(found.x[1]))
         return self
 
@@ -495,15 +500,34 @@ class _LeftOut:
         rows = np.arange(self.n_votes)
         self.says[:, rows, votes.label] = log_expit(odds[:, rows, votes.label])
         self.chance = np.exp(self.says)
+        # How many other votes there are on the sample, and how many of them are the same.
+        self.n_others = np.bincount(votes.sample, minlength=votes.n_samples)[votes.sample] - 1.0
+        self.n_same = votes.counts()[votes.sample, votes.label] - 1.0
 
-    def likelihood(self, vote_power: float, judge_power: float) -> float:
-        """Return the log-likelihood of all votes, each left out of its own foretelling."""
+    def likelihood(
+        self, vote_power: float, judge_power: float, repeats: float
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the log-likelihood of all votes, each left out of its own foretelling.
+
+        Also its gradient. `repeats` is the probability that a vote repeats the other one, where
+        there is one.
+        """
         whole = judge_power * self.belief + vote_power * self.votes + self.hard[:, :, None]
         # What is most likely with all votes is no less likely without one: the sum is 1 or more.
         whole -= whole.max(axis=(0, 2), keepdims=True)
         without = np.exp(whole)[:, self.sample] * np.exp(-vote_power * self.says)
-        foretold = np.einsum("znk,znk->n", without, self.chance) / without.sum(axis=(0, 2))
-        return float(self.weight @ np.log(np.maximum(foretold, _TINY)))
+        without /= without.sum(axis=(0, 2))[:, None]
+        chance = np.einsum("znk,znk->n", without, self.chance)
+        urn = 1.0 + (self.n_others - 1.0) * repeats
+        foretold = np.maximum(((1.0 - repeats) * chance + repeats * self.n_same) / urn, _TINY)
+        part = self.weight / (foretold * urn)
+        without *= (self.chance - chance[:, None]) * part[:, None]
+        gradient = np.array([
+            (1.0 - repeats) * np.vdot(without, self.votes[:, self.sample] - self.says),
+            (1.0 - repeats) * np.vdot(without, self.belief[:, self.sample]),
+            part @ (self.n_same - chance - (self.n_others - 1.0) * foretold),
+        ])  # fmt: skip
+        return float(self.weight @ np.log(foretold)), gradient
 
 
 class Others(NamedTuple):

@@ -4,7 +4,16 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import beta
 
 from skcalib.labels._annotators import _of_others, _posterior
-from skcalib.labels._votes import Others, VoteModel, Votes, _Passes, _split, evidence_of, left_out
+from skcalib.labels._votes import (
+    Others,
+    VoteModel,
+    Votes,
+    _LeftOut,
+    _Passes,
+    _split,
+    evidence_of,
+    left_out,
+)
 
 
 def simulated(seed=0, n=600, n_classes=4, n_annotators=30, n_each=3):
@@ -113,6 +122,50 @@ def test_what_is_left_out_is_the_posterior_of_the_other_votes():
         says = softmax(confusion, axis=1)[:, label]
         assert elsewhere[:, gone] == pytest.approx(posterior @ says)
         assert hard[gone] == pytest.approx(posterior[1].sum())
+
+
+def test_votes_are_foretold_by_the_others_and_by_what_these_said():
+    votes, evidence, _, _ = simulated(n=20, n_classes=3, n_annotators=6)
+    model, exponents, alpha = VoteModel(votes, evidence).climb(), (0.7, 0.8), 1.5
+    total = 0.0
+    for gone in range(len(votes.sample)):
+        kept = np.arange(len(votes.sample)) != gone
+        row, label = votes.sample[gone], votes.label[gone]
+        fewer = votes._replace(
+            sample=votes.sample[kept], annotator=votes.annotator[kept], label=votes.label[kept]
+        )
+        joint = _Passes(fewer, evidence).joint(model.parameters, *exponents)[:, row]
+        p, z = model.parameters, np.arange(2)[:, None]
+        odds = p.skill + p.annotators[votes.annotator[gone]] + p.classes - z * np.exp(p.harder)
+        confusion = p.confusion.reshape(3, 3).copy()
+        np.fill_diagonal(confusion, -np.inf)
+        says = softmax(confusion, axis=1)[:, label] / (1 + np.exp(odds))
+        says[:, label] = 1 / (1 + np.exp(-odds[:, label]))
+        chance = (np.exp(joint - logsumexp(joint)) * says).sum()
+        # An urn: alpha new opinions, and the other votes.
+        others = votes.label[(votes.sample == row) & kept]
+        total += np.log((alpha * chance + (others == label).sum()) / (alpha + len(others)))
+    passes, point = _LeftOut(votes, evidence, model.parameters), np.array([0.7, 0.8, 0.4])
+    value, gradient = passes.likelihood(*point)  # one of 1 + alpha is the other vote
+    assert value == pytest.approx(total, rel=1e-10)
+    for i, step in enumerate(1e-6 * np.eye(3)):
+        up, down = (passes.likelihood(*(point + s * step))[0] for s in (1, -1))
+        assert gradient[i] == pytest.approx((up - down) / 2e-6, rel=1e-5)
+
+
+def test_votes_that_repeat_others_are_no_new_evidence():
+    votes, evidence, true, _ = simulated(n=1500)
+    label, rng = votes.label.reshape(-1, 3).copy(), np.random.default_rng(3)
+    for column in (1, 2):
+        repeats = rng.uniform(size=len(label)) < 0.5
+        label[repeats, column] = label[repeats, column - 1]
+    model = VoteModel(votes._replace(label=label.ravel()), evidence).fit()
+    alone = VoteModel(votes, evidence).fit()
+    assert model.vote_power < 0.7 * alone.vote_power
+    proba = model.posterior()
+    right = (proba.argmax(axis=1) == true).mean()
+    assert right > 0.83  # .79 if every vote is a person with an opinion
+    assert proba.max(axis=1).mean() - right < 0.05
 
 
 def test_what_checks_say_is_certain_whoever_voted():
