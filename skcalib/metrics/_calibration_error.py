@@ -56,9 +56,9 @@ def expected_calibration_error(
         and rows that sum to 1. A sample counts as one for every label, weighted by its share.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. Here, in the maximum and the debiased error and in
-        :func:`~skcalib.metrics.reliability_curve`, the chunks of dask arrays are added up where
-        they are.
+        by them, or of the positive class. Dask arrays: the expected, the maximum and the debiased
+        error and :func:`~skcalib.metrics.reliability_curve` add up their chunks where they are,
+        scores of single samples are lazy, other metrics refuse them.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"

@@ -173,7 +173,7 @@ def smooth_reliability_curve(
     pos_label, random_state : of :func:`isotonic_reliability_curve`
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None takes that of
-        :func:`smooth_calibration_error`, which is the error itself; below 1/2048 it is that.
+        :func:`smooth_calibration_error`, which is that error itself, at least 1/2048.
 
     Returns
     -------

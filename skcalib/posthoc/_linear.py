@@ -37,9 +37,9 @@ _LEAST_CHANGE_OF_WEIGHT, _LEAST_BEND = 1e-5, 0.1
 # Relative to the mean diagonal of the Hessian: a class that is never likely has no slope.
 _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
-# The search holds about ten matrices: of this size they take 1.3 GB.
+# Memory: the search holds about ten matrices, which of this size take 1.3 GB.
 _MOST_ENTRIES = 2**24
-# Scores above which steps are found in half the precision.
+# Scores above which steps are found in half the precision, for speed.
 _LARGE = 2**20
 
 

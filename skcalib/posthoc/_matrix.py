@@ -176,7 +176,7 @@ class VectorScaling(LinearCalibrator):
         Whether to fit a uniform component with the map, so that a few labels that the model calls
         nearly impossible do not dominate the fit.
     max_iter : int, default=200
-        Most iterations of the solver, Newton's method with conjugate gradients.
+        Maximum number of iterations of the solver, Newton's method with conjugate gradients.
     input, classes : of :class:`PostHocCalibrator`
 
     Attributes

@@ -74,7 +74,7 @@ class PriorShift(PostHocCalibrator):
         trusted whatever it is. None means 1 with `training_scores`, and 5 without them, where the
         model's own error looks like a shift.
     max_iter : int, default=10000
-        Most iterations of EM.
+        Maximum number of iterations of EM.
     tol : float, default=1e-8
         EM ends where no prior changes by more.
     classes : array-like of shape (n_classes,), default=None

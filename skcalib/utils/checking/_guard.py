@@ -482,6 +482,9 @@ def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
     It is never below a half, surely above the frequency of the positive class, which is no more
     than a half, and no larger where the label is positive.
     """
+    # Both up to two standard errors. Of 300 models, with 300 samples and with 2 000, .96 and .99
+    # are found; of 300 weak ones that say at least a half and are too sure, .22 and .03 are
+    # accused. With one standard error: .91 and .86; .09 and .00.
     n, positive = len(codes), codes == 1
     if proba.min() < 0.5 - RANGE_OF_HALF or not 0 < positive.sum() < n:
         return False

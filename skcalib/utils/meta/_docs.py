@@ -87,7 +87,7 @@ def _entry(source: Callable[..., Any], name: str) -> str:
         raise ValueError(f"{source.__qualname__} must describe {name!r}, got no entry of it.")
     entry = f"{name}{found[1] or ''}{found['body']}".rstrip()
     # Keys of citations belong to the references of the source.
-    return re.sub(r"\[(\d+)\]_", r"[\1]", entry)
+    return re.sub(r"\[(\d+)\]_", rf"[\1] of `{source.__qualname__}`", entry)
 
 
 def _with_default(entry: str, parameter: inspect.Parameter | None) -> str:

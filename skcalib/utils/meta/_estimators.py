@@ -425,8 +425,8 @@ class PredictByProba:
 
         Parameters
         ----------
-        X
-            As for `predict_proba`.
+        X : array-like or dask array of n_samples samples
+            What `predict_proba` takes.
 
         Returns
         -------
