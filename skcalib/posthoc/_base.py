@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import (
@@ -291,12 +291,6 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             f"{type(self).__name__} has no formula for other programs; a method _formula of it "
             "may return one in the words of to_json."
         )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        # Columns of features are not scores of classes: nothing could be learned from them.
-        tags.classifier_tags.poor_score = True
-        return tags
 
     @abstractmethod
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:

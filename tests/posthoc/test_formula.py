@@ -160,6 +160,9 @@ def test_a_map_without_a_formula_says_so():
     logits, y = sample(100)
     with pytest.raises(NotImplementedError, match="Doubled has no formula for other programs"):
         Doubled().fit(logits, y).to_json()
+    Doubled._formula = lambda self: {"kind": "linear", "temperature": np.nan}  # is no JSON
+    with pytest.raises(ValueError, match="Out of range float values"):
+        Doubled().fit(logits, y).to_json()
     grouped = posthoc.GroupwiseCalibration("temperature").fit(logits, y)
     with pytest.raises(NotImplementedError, match="calibrator_ is the common map"):
         grouped.to_json()

@@ -192,15 +192,24 @@ def test_bad_options_are_named():
         TemperatureScaling().fit(-hidden, y)
 
 
-def test_weights_of_a_mixture_against_a_general_solver():
+@pytest.mark.parametrize("prior", [0.0, np.array([20.0, 5.0, 9.0, 1.0])])
+def test_weights_of_a_mixture_against_a_general_solver(prior):
     rng = np.random.default_rng(0)
     of_label, weight = rng.random((200, 4)) ** [1, 2, 3, 0.5], rng.uniform(0.5, 2, 200)
 
     def objective(z):
         w = softmax(z)
-        return -weight @ np.log(of_label @ w)
+        return -weight @ np.log(of_label @ w) - np.sum(prior * log_softmax(z))
 
     best = minimize(objective, np.zeros(4), options={"gtol": 1e-9})
-    found = simplex_weights(of_label, weight)
+    found = simplex_weights(of_label, weight, prior)
     assert objective(np.log(np.maximum(found, 1e-300))) <= best.fun + 1e-4 * weight.sum()
     np.testing.assert_allclose(found, softmax(best.x), atol=2e-3)
+
+
+@pytest.mark.parametrize("model", [StructuredVectorScaling, VectorScaling])
+def test_wrong_labels_cost_no_iterations(model):
+    """Newton's steps know how the best weight of the uniform component moves with the map."""
+    logits, y = sample(1000, 3)
+    y[::10] = (y[::10] + 1) % 3
+    assert model().fit(logits, y).n_iter_ <= 5
