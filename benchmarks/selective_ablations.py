@@ -1,13 +1,15 @@
 """The room `selective` for benchmarks.ablations: what every number of the guarantee is worth.
 
 Confidences are drawn from populations whose error rate above any threshold is known. A set says
-how many samples are declined, in the mean over its draws, and how much more often than `DELTA` the
-error rate of those that are accepted exceeds the promised one.
+how many samples are declined, in the mean over its draws, and how much more often than delta the
+error rate of those that are accepted exceeds the promised one. Sets of single samples with
+labels that people share count once more, as "declined of shares": bets are for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from benchmarks.ablations import Loss, Room, Rule
 from skcalib.utils.computing._risk_control import risk_control
 
 CONTROL = "skcalib.utils.computing._risk_control."
-DELTA, N_DRAWS = 0.1, 200
+DELTAS, N_DRAWS = (0.1, 0.01), 60
 SIZES, RISKS = (100, 500, 2000), (0.05, 0.1)
 N_OF_POPULATION = 200_000
 
@@ -47,6 +49,15 @@ CURVES = {
     "at the limit": lambda u, risk: np.full(len(u), 1.002 * risk),
     "errors stay": lambda u, risk: 0.02 + 0.3 * (1 - u),
 }
+# Single samples with shares meet more of them: errors of all kinds that fade.
+FADING = {
+    f"fading {number}": partial(
+        lambda u, risk, a, b, c: a * risk + b * (1 - u) ** c, a=a, b=b, c=c
+    )
+    for number, (a, b, c) in enumerate(
+        np.random.default_rng(45).uniform([0.1, 0.05, 1], [0.8, 0.8, 6], size=(14, 3))
+    )
+}
 
 
 def drawn(kind, often, risk, n, rng):
@@ -71,26 +82,32 @@ def drawn(kind, often, risk, n, rng):
 def losses(folder: Path) -> Iterator[Loss]:
     """Yield the losses of all populations; no number was chosen on them."""
     u = np.sort(np.random.default_rng(0).random(N_OF_POPULATION))[::-1]
-    for curve, kind, n, risk in product(CURVES, KINDS, SIZES, RISKS):
-        true_rate = np.cumsum(CURVES[curve](u, risk)) / np.arange(1, len(u) + 1)
+    curves = CURVES | FADING
+    for curve, kind, n, risk, delta in product(curves, KINDS, SIZES, RISKS, DELTAS):
+        alone = kind.name == "shares"
+        if curve in FADING and not alone:
+            continue
+        true_rate = np.cumsum(curves[curve](u, risk)) / np.arange(1, len(u) + 1)
         rng, declined, exceeded = np.random.default_rng(0), [], []
         for _ in range(N_DRAWS):
-            confidence, correct, groups = drawn(kind, CURVES[curve], risk, n, rng)
-            found = risk_control(confidence, correct, risk=risk, delta=DELTA, groups=groups)
+            confidence, correct, groups = drawn(kind, curves[curve], risk, n, rng)
+            found = risk_control(confidence, correct, risk=risk, delta=delta, groups=groups)
             accepted = int(np.searchsorted(-u, -found.threshold))
             declined.append(1 - accepted / len(u))
             exceeded.append(accepted > 0 and true_rate[accepted - 1] > risk)
         values = {
             "declined": float(np.mean(declined)),
-            "exceeded": max(float(np.mean(exceeded)) - DELTA, 0.0),
+            "exceeded": max(float(np.mean(exceeded)) - delta, 0.0),
         }
+        if alone:
+            values["declined of shares"] = values["declined"]
         yield Loss(f"{curve}, {kind.name}", True, values)
 
 
 RULES = [
     Rule("_LARGEST_START", "how far sequences begin (here none)", {CONTROL + "_LARGEST_START": 0}),
     Rule("_FEWEST_THAT_ERR", "when groups count (here 1)", {CONTROL + "_FEWEST_THAT_ERR": 1}),
-    Rule("_PRIOR_PART", "first bets (here .001)", {CONTROL + "_PRIOR_PART": 0.001}),
+    Rule("_PRIOR_PART", "first bets (here .002)", {CONTROL + "_PRIOR_PART": 0.002}),
     Rule("_MOST_TESTED", "thresholds of losses (here 20)", {CONTROL + "_MOST_TESTED": 20}),
     Rule("n*", "groups as one sample each", {CONTROL + "_FEWEST_THAT_ERR": 10**9}),
 ]

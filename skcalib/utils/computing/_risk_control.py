@@ -34,11 +34,11 @@ _LARGEST_START = 2 / 3
 # With errors in fewer groups, their variance says nothing: a group counts as one sample.
 _FEWEST_THAT_ERR = 3
 # Bets of losses are as high as suits their variance so far, which begins at that of errors at the
-# limit and counts as this part of all losses. Of 36 cases (6 sets of shares; 100, 500, 2 000
-# samples; delta .1, .01), just above the power of the binomial test of drawn labels, .76: .88 with
-# it, .78 where it counts as one loss, .72 by Hoeffding's and Bentkus's bound.
+# limit and counts as this part of all losses. Where it counts as about one loss, as published,
+# .024 +- .003 more are declined of single samples with shares, on 18 populations.
 _PRIOR_PART = 0.1
-# Thresholds that losses are tested at, each of which takes a pass.
+# Thresholds that losses are tested at, each of which takes a pass. With 20 of them, .010 +- .003
+# fewer of up to 2 000 single samples are declined, and .011 +- .005 more of 20 000.
 _MOST_TESTED = 200
 
 
