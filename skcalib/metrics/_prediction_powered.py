@@ -1,8 +1,9 @@
 """Cheap labels of all samples and checked ones of some: an interval of what all checks would say.
 
-The mean loss under cheap labels is known. What has to be added, the mean of the difference to the
-loss under true labels, is estimated from the checked samples: it varies little where the cheap
-labels are good. How much of the cheap loss is taken is a regression on the checked samples.
+The checks tell how far to believe the cheap label and the model, and so which loss to expect of
+every sample. The mean of that is known. What has to be added, the mean of its difference to the
+loss under true labels, is estimated from the checked samples: it varies little where cheap labels
+or the model are good. How much of the expected loss is taken is a regression on these samples.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 from scipy.stats import rankdata, t
 
 from ..utils.checking._arrays import as_array, calling
@@ -19,7 +22,7 @@ from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import told
 from ..utils.checking._proba import LOSS_FLOOR, binomial_interval
 from ..utils.checking._validation import Predictions, check_numbers, check_predictions
-from ..utils.computing._blocks import two_columns
+from ..utils.computing._blocks import iter_blocks, two_columns
 from ..utils.meta._private import Interval, StrOptions, validate_params
 from ..utils.meta._warnings import warn
 
@@ -40,14 +43,14 @@ class Checks(NamedTuple):
     """Losses under cheap labels of all N samples, and true losses of the m checked ones.
 
     ``rows`` are the positions of these, ``inclusion`` how likely each was drawn, ``groups`` what
-    they belong to.
+    they belong to, a number for each at least.
     """
 
     cheap: NDArray[np.float64]
     of_checked: NDArray[np.float64]
     rows: NDArray[np.intp]
     inclusion: NDArray[np.float64]
-    groups: NDArray[np.intp] | None
+    groups: NDArray[np.intp]
 
     @property
     def difference(self) -> NDArray[np.float64]:
@@ -59,14 +62,23 @@ class Checks(NamedTuple):
         """What every checked sample stands for, in units of the mean over all samples."""
         return 1 / (len(self.cheap) * self.inclusion)
 
+    @property
+    def n_effective(self) -> float:
+        """How many checks of independent samples, all drawn alike, tell as much as these."""
+        return min(_n_effective(self.share), float(self.groups.max() + 1))
+
     def limits(self, event: NDArray[Any], confidence_level: float) -> tuple[float, float]:
         """Return Clopper and Pearson's limits of how often something is so, of the checked."""
-        n = _n_effective(self.share)
-        if self.groups is not None:
-            n = min(n, float(self.groups.max() + 1))
-        fraction = np.average(event, weights=self.share)
+        fraction, n = np.average(event, weights=self.share), self.n_effective
         low, high = binomial_interval(np.asarray(fraction), np.asarray(n), confidence_level)
         return float(low), float(high)
+
+
+class Expected(NamedTuple):
+    """The losses to expect: of all N samples, and of the checked ones by the other checks."""
+
+    of_all: NDArray[np.float64]
+    of_checked: NDArray[np.float64]
 
 
 @validate_params(
@@ -92,8 +104,8 @@ def prediction_powered_interval(
 
     An AI or a crowd labels all samples, and you check some that are drawn at random. The interval
     is for the mean that the labels of all samples would have if you had checked them all. It is
-    valid however bad the cheap labels are, and the narrower the better they are
-    (prediction-powered inference [1]_, [2]_); where they are useless, it is that of the checked
+    valid however bad the cheap labels and the model are, and the narrower the better they are
+    (prediction-powered inference [1]_, [2]_); where both are useless, it is that of the checked
     samples alone.
 
     Parameters
@@ -143,14 +155,20 @@ def prediction_powered_interval(
 
     Notes
     -----
-    With losses L under true and L' under cheap labels, the estimate is b times the mean of L' over
-    all samples, plus the mean of ``L - b L'`` over the checked ones, weighted by 1 / inclusion. b,
-    in [0, 1], makes the variance of the second mean smallest (power tuning [2]_). The variance
-    is that of a draw without replacement, and the interval one of Student's t. If fewer than five
-    checks change a loss, the interval is the mean of L' moved by as much as Clopper and Pearson's
-    limits of how often that happens allow, or that of the checked samples alone, if it is
-    narrower. If fewer than five of the checked predictions are wrong, or right, accuracy and
-    overconfidence have Clopper and Pearson's limits of these.
+    Of every sample, a loss L' is expected: class k has a probability in proportion to
+    ``p_k ** a * exp(g * c_k)``, p_k that of the model and c_k the share of the cheap label. a and
+    g fit the checked labels best, after normal priors of variance 1 around 1 and 0. The L' of a
+    checked sample leaves out the checks of its group. With the loss L under the true label, the
+    estimate is b times the mean of L' over all samples, plus the mean of ``L - b L'`` over the
+    checked ones, weighted by 1 / inclusion. b, in [0, 1], makes the variance of the second mean
+    smallest (power tuning [2]_). The variance is that of a draw without replacement, and the
+    interval one of Student's t, with the degrees of freedom that the kurtosis of ``L - b L'``
+    allows: a few large losses say little of their variance.
+
+    If fewer than five checks change a loss, the interval is the mean loss under cheap labels,
+    moved by as much as Clopper and Pearson's limits of how often that happens allow, or that of
+    the checked samples alone, if it is narrower. If fewer than five of the checked predictions are
+    wrong, or right, accuracy and overconfidence have Clopper and Pearson's limits of these.
 
     References
     ----------
@@ -170,7 +188,7 @@ def prediction_powered_interval(
     >>> checked = rng.choice(5000, 150, replace=False)
     >>> low, high = prediction_powered_interval(y_cheap, y_proba, checked, y[checked])
     >>> round(low, 3), round(high, 3)
-    (0.712, 0.772)
+    (0.716, 0.77)
     """
     # Cheap labels may be as bad as they are: the columns are looked at with the checked ones.
     with calling("y_true", "y_cheap"), told():
@@ -191,7 +209,8 @@ def prediction_powered_interval(
     _warn_if_no_draw(cheap, rows, included)
     together = _groups_of_checked(groups, n_samples, rows)
     checks = Checks(cheap, of_checked, rows, included[rows], together)
-    low, high = _interval(checks, of_label, metric, confidence_level)
+    expected = _expected_losses(given, true.truth, of_label, checks)
+    low, high = _interval(checks, expected, of_label, metric, confidence_level)
     least, most = _RANGES[metric]
     return max(low, least), min(high, most)
 
@@ -217,8 +236,73 @@ def _of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.
     return of_label[np.arange(len(truth)), truth]
 
 
+def _expected_losses(
+    cheap: Predictions, true: NDArray[Any], of_label: NDArray[np.float64], checks: Checks
+) -> Expected:
+    """Return the losses to expect, by what the checks tell of cheap labels and of the model."""
+
+    def features(rows: Any) -> NDArray[np.float64]:  # (n, K, 2)
+        proba = np.maximum(two_columns(cheap.proba[rows]), LOSS_FLOOR)
+        return np.stack([np.log(proba), _as_shares(cheap.truth[rows], proba.shape[1])], axis=-1)
+
+    at, share = features(checks.rows), _as_shares(true, of_label.shape[1])
+    weight = checks.n_effective * checks.share / checks.share.sum()
+    theta, by_others = _fit_leaving_out(at, share, weight, checks.groups)
+    of_all = np.empty(len(of_label))
+    for rows, losses in iter_blocks(of_label):
+        of_all[rows] = (softmax(features(rows) @ theta, axis=1) * losses).sum(axis=1)
+    proba = softmax(np.einsum("nki,ni->nk", at, by_others), axis=1)
+    return Expected(of_all, (proba * of_label[checks.rows]).sum(axis=1))
+
+
+def _as_shares(truth: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    return truth if truth.ndim == 2 else np.eye(n_classes)[truth]
+
+
+def _fit_leaving_out(
+    at: NDArray[np.float64],
+    share: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    groups: NDArray[np.intp],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the (a, g) of the Notes, and for every check those of the checks of other groups."""
+    start = np.array([1.0, 0.0])
+
+    def value(theta: NDArray[np.float64]) -> float:
+        fit = (share * log_softmax(at @ theta, axis=1)).sum(axis=1)
+        return float(((theta - start) ** 2).sum() / 2 - weight @ fit)
+
+    def parts(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the gradient and the curvature that every check adds."""
+        proba = softmax(at @ theta, axis=1)
+        mean = np.einsum("nk,nki->ni", proba, at)
+        square = np.einsum("nk,nki,nkj->nij", proba, at, at) - mean[:, :, None] * mean[:, None]
+        gradient = mean - np.einsum("nk,nki->ni", share, at)
+        return weight[:, None] * gradient, weight[:, None, None] * square
+
+    theta = minimize(
+        value,
+        start,
+        jac=lambda theta: theta - start + parts(theta)[0].sum(axis=0),
+        hess=lambda theta: np.eye(2) + parts(theta)[1].sum(axis=0),
+        method="trust-exact",
+        options={"gtol": 1e-8},
+    ).x
+    gradient, square = np.zeros((groups.max() + 1, 2)), np.zeros((groups.max() + 1, 2, 2))
+    for sums, part in zip((gradient, square), parts(theta)):
+        np.add.at(sums, groups, part)
+    # Without a group, the optimum is one step of Newton's method away.
+    others = np.eye(2) + square.sum(axis=0) - square
+    step = np.linalg.solve(others, gradient[:, :, np.newaxis])[:, :, 0]
+    return theta, (theta + step)[groups]
+
+
 def _interval(
-    checks: Checks, of_label: NDArray[np.float64], metric: str, confidence_level: float
+    checks: Checks,
+    expected: Expected,
+    of_label: NDArray[np.float64],
+    metric: str,
+    confidence_level: float,
 ) -> tuple[float, float]:
     """Return the interval, by limits that are exact where few events are known."""
     found, is_fraction = [], metric in ("accuracy", "overconfidence")
@@ -236,10 +320,10 @@ def _interval(
         low, high = checks.limits(events, confidence_level)
         found.append((float(least.mean()) + low, float(least.mean()) + high))
     elif few_differ:
-        alone = checks._replace(cheap=np.zeros_like(checks.cheap))
-        found.append(_student(alone, confidence_level))
+        alone = Expected(*map(np.zeros_like, expected))
+        found.append(_student(checks, alone, confidence_level))
     if not found:
-        return _student(checks, confidence_level)
+        return _student(checks, expected, confidence_level)
     return min(found, key=lambda ends: ends[1] - ends[0])
 
 
@@ -266,7 +350,7 @@ def _of_rare_differences(
     return ends[0], ends[1]
 
 
-def _student(checks: Checks, confidence_level: float) -> tuple[float, float]:
+def _student(checks: Checks, expected: Expected, confidence_level: float) -> tuple[float, float]:
     """Return the estimate plus and minus a multiple of its standard error."""
     unseen = 1 - checks.inclusion
     if not unseen.any():
@@ -274,22 +358,26 @@ def _student(checks: Checks, confidence_level: float) -> tuple[float, float]:
         return mean, mean
     share = checks.share / checks.share.sum()
     # Of every checked sample: what it adds to the sum whose variance is asked for.
-    true, cheap = (
+    true, other = (
         np.sqrt(unseen) * _centered(share * _centered(values, share), unseen)
-        for values in (checks.of_checked, checks.cheap[checks.rows])
+        for values in (checks.of_checked, expected.of_checked)
     )
-    spread = float(cheap @ cheap)
-    power = float(np.clip(true @ cheap / spread, 0, 1)) if spread > 0 else 0.0
-    estimate = power * float(checks.cheap.mean()) + float(
-        share @ (checks.of_checked - power * checks.cheap[checks.rows])
-    )
-    parts: NDArray[Any] = true - power * cheap
-    if checks.groups is not None:
-        parts = np.bincount(checks.groups, parts)
-    n = len(parts)
+    spread = float(other @ other)
+    power = float(np.clip(true @ other / spread, 0, 1)) if spread > 0 else 0.0
+    added = share @ (checks.of_checked - power * expected.of_checked)
+    estimate = power * float(expected.of_all.mean()) + float(added)
+    parts = np.bincount(checks.groups, true - power * other)
+    n, square = len(parts), parts @ parts
+    if not square:
+        return estimate, estimate
     degrees = max(n - 1 - (0 < power < 1), 1)
-    half = t.isf((1 - confidence_level) / 2, degrees) * np.sqrt(n / degrees * (parts @ parts))
-    return estimate - float(half), estimate + float(half)
+    error = np.sqrt(n / degrees * square)
+    # As many as a normal sample would have whose variance is known as badly: of parts with a
+    # kurtosis k, it varies by (k - 1) / n of its square.
+    kurtosis = n * (parts**4).sum() / square**2
+    known = min(degrees, 2 * n / (kurtosis - 1)) if kurtosis > 1 else degrees
+    half = float(t.isf((1 - confidence_level) / 2, known) * error)
+    return estimate - half, estimate + half
 
 
 def _centered(values: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -328,12 +416,10 @@ def _check_inclusion(
     return given
 
 
-def _groups_of_checked(
-    groups: Any, n_samples: int, rows: NDArray[np.intp]
-) -> NDArray[np.intp] | None:
-    """Return the groups of the checked samples, numbered from 0."""
+def _groups_of_checked(groups: Any, n_samples: int, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the groups of the checked samples, numbered from 0: without any, each is one."""
     if groups is None:
-        return None
+        return np.arange(len(rows))
     codes = np.unique(group_codes(groups, n_samples)[1][rows], return_inverse=True)[1]
     if codes.max() < 1:
         raise ValueError("groups must hold at least two that were checked, got one.")
