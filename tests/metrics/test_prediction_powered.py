@@ -105,7 +105,8 @@ def test_the_formula_of_a_draw_without_replacement(metric, n_differ):
     m = 150
     checked = rng.choice(1000, m, replace=False)
     if n_differ is not None:
-        other = np.flatnonzero(cheap[checked] != y[checked])[n_differ:]
+        differ = losses(y, proba, metric)[checked] != losses(cheap, proba, metric)[checked]
+        other = np.flatnonzero(differ)[n_differ:]
         cheap[checked[other]] = y[checked[other]]
     found = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
     true = losses(y, proba, metric)[checked]
@@ -117,7 +118,7 @@ def test_the_formula_of_a_draw_without_replacement(metric, n_differ):
     error = np.sqrt((1 - m / 1000) * residual.var() * m / degrees / m)
     half = t.isf(0.025, degrees_of(residual, degrees)) * error
     center = power * known.mean() + residual.mean()
-    np.testing.assert_allclose(found, [center - half, center + half], atol=0.01 * half)
+    np.testing.assert_allclose(found, [center - half, center + half], atol=0.02 * half)
 
 
 def by_hand(true, of_all, of_checked, rows, inclusion, groups):
