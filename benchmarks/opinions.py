@@ -75,10 +75,11 @@ def sets_with_wrong_labels(data, seed):
     flipped = np.where(
         rng.uniform(size=N_PICTURES) < 0.1, (y + rng.integers(1, 10, N_PICTURES)) % 10, y
     )
-    judge = models["strong"][rows]
+    judges = {"strong": models["strong"][rows]}
     for name, proba in models.items():
-        yield f"pictures, {name}: one person", y, one, proba[rows], judge
-        yield f"pictures, {name}: 10 % random", y, flipped, proba[rows], judge
+        judges[name] = proba[rows]  # what the judged model knows counts as well
+        yield f"pictures, {name}: one person", y, one, proba[rows], dict(judges)
+        yield f"pictures, {name}: 10 % random", y, flipped, proba[rows], dict(judges)
     texts = np.load(data / "crowd_texts.npz")
     for k in (1, 4, 9):
         gold = texts[f"texts{k}_gold"]
@@ -97,6 +98,23 @@ def error_with_interval(finder, proba):
     least, most = finder.noise_rate_interval_
     rate = finder.noise_rate_
     return error, max(low - max(rate - least, 0), 0), high + max(most - rate, 0)
+
+
+def without_noise(labels, proba):
+    """Return the L2 error without what chance adds: the variance of the mean of labels in a bin.
+
+    Probabilities of labels are no draws, so that they add nothing.
+    """
+    top, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    rows = np.arange(len(proba))
+    right = labels[rows, top] if np.ndim(labels) == 2 else 1.0 * (labels == top)
+    place, total = np.ceil(15 * confidence).astype(int), 0.0
+    for own in (place == k for k in np.unique(place)):
+        if own.sum() > 1:
+            gap, chance = (right - confidence)[own], 0.0 if np.ndim(labels) == 2 else 1.0
+            of_chance = chance * right[own].var(ddof=1) / own.sum()
+            total += own.mean() * (gap.mean() ** 2 - of_chance)
+    return np.sqrt(max(total, 0.0))
 
 
 def wrong_labels(data, n_draws):
@@ -120,10 +138,14 @@ def wrong_labels(data, n_draws):
             row = [
                 np.mean(y != given), true, abs(now - true), abs(before - true),
                 abs(after - true), low <= true <= high,
+                *(abs(without_noise(labels, proba) - without_noise(y, proba))
+                  for labels in (given, finder.label_proba_)),
             ]  # fmt: skip
             found.setdefault(name, []).append(row)
             print(name, seed, np.round(row, 4), flush=True)
-    names = "wrong", "error", "given", "finder", "checked", "held"
+    names = (
+        "wrong", "error", "given", "finder", "checked", "held", "given_alone", "checked_alone"
+    )  # fmt: skip
     for name, rows in found.items():
         yield {"set": name, "draws": len(rows)} | dict(zip(names, np.mean(rows, axis=0).tolist()))
 
@@ -294,7 +316,10 @@ def page(results):
         for row in results["declining"]
     ]  # fmt: skip
     tables.append((DECLINING, simple_table(head, rows)))
-    head = ("labels", "draws", "wrong", "true error", "given", "finder", "checked", "holds")
+    head = (
+        "labels", "draws", "wrong", "true error", "given", "finder", "checked", "holds",
+        "given, L2", "checked, L2",
+    )  # fmt: skip
     rows = [
         (row["set"], str(row["draws"]), *(shown(row[key], 3) for key in list(row)[2:]))
         for row in results["wrong_labels"]
@@ -342,10 +367,12 @@ Wrong test labels
 
 How far the calibration error is off, on average: under the labels as given, under the
 probabilities of a finder, and under these after 100 checks that the finder drew by its design.
-Pictures carry the answer of one person or random errors, and the strong model judges the labels;
-texts carry the label of a crowd, and the model that is judged is the judge. "Holds" is how often
-the interval after the checks holds the true error, widened by how far the interval of the rate of
-wrong labels reaches.
+Pictures carry the answer of one person or random errors, and the strong model and the one that is
+judged are judges of the labels; texts carry the label of a crowd, and the only judge is the model.
+"Holds" is how often the interval after the checks holds the true error, widened by how far the
+interval of the rate of wrong labels reaches. The last two columns compare errors without what
+chance adds: the root of the mean squared gap of a bin less the variance of the mean of labels that
+are drawn.
 """
 GIVEN = """\
 Labels that people gave, with checks

@@ -205,7 +205,9 @@ def debiased_calibration_error(
 
     Notes
     -----
-    A bin with one sample, or less in weight, has no unbiased estimate and counts 0.
+    A bin with one sample, or less in weight, has no unbiased estimate and counts 0. Shares in
+    `y_true` count as one label drawn from each: where they are known, that is too much variance,
+    and the estimate too small.
 
     References
     ----------
