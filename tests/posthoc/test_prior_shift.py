@@ -284,6 +284,9 @@ def test_names_of_classes_without_labels():
 
 def test_a_prior_of_zero_rules_a_class_out():
     shift = PriorShift([0.0, 0.5, 0.5], training_priors="uniform", input="proba").fit(np.eye(3))
+    np.testing.assert_allclose(shift.training_priors_, 1 / 3)
+    rounded = PriorShift(training_priors=[0.333, 0.333, 0.333], input="proba").fit(np.eye(3))
+    np.testing.assert_allclose(rounded.training_priors_, 1 / 3)
     proba = shift.predict_proba([[0.8, 0.1, 0.1], [1.0, 0.0, 0.0]])
     np.testing.assert_allclose(proba[0], [0, 0.5, 0.5], atol=1e-10)
     assert np.isfinite(proba).all()
