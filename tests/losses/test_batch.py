@@ -55,9 +55,11 @@ def test_cross_entropy_is_that_of_torch(dense, weight, ignore_index, reduction):
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("ignore_index", [None, -100])
-@pytest.mark.parametrize("dense", [False, True])
-def test_label_smoothing_is_that_of_torch(dense, ignore_index, reduction):
-    logits, target = (DENSE, DENSE_LABEL.clone()) if dense else (LOGITS, LABEL.clone())
+@pytest.mark.parametrize("n_axes", [0, 1, 2])
+def test_label_smoothing_is_that_of_torch(n_axes, ignore_index, reduction):
+    logits, target = (DENSE, DENSE_LABEL.clone()) if n_axes else (LOGITS, LABEL.clone())
+    if n_axes == 1:
+        logits, target = logits[..., 0], target[..., 0]
     given = {"reduction": reduction}
     if ignore_index is not None:
         given["ignore_index"] = target[1] = ignore_index
