@@ -43,19 +43,24 @@ def accuracies(
 ) -> tuple[NDArray, ...]:
     """Return number of votes, accuracy, its interval, and the class they get wrong most, each.
 
-    A few votes of average accuracy come before the own ones.
+    A few votes of average accuracy come before the own ones. Votes on copies count once.
     """
     n, own = votes.n_annotators, weight[votes.sample]
-    number = np.bincount(votes.annotator, minlength=n)
-    mean = float(np.average(p_correct, weights=own)) if own.sum() > 0 else 0.5
-    counted = np.bincount(votes.annotator, own > 0, n)
-    right = np.bincount(votes.annotator, p_correct * (own > 0), n)
+    number, count = np.bincount(votes.annotator, minlength=n), (weight > 0).astype(np.float64)
+    if model is not None:
+        np.divide(model.evidence.weight, weight, out=count, where=weight > 0)
+    counts = count[votes.sample]
+    mean = float(np.average(p_correct, weights=own * counts)) if own.sum() > 0 else 0.5
+    counted = np.bincount(votes.annotator, counts, n)
+    right = np.bincount(votes.annotator, p_correct * counts, n)
     accuracy = (right + VOTES_OF_PRIOR * mean) / (counted + VOTES_OF_PRIOR)
     if model is None:
         low, high = _of_labels(votes, p_correct, own > 0, accuracy)
     else:
         # Those of the model are the votes that count.
-        low, high = _of_others(model.votes, left_out(model, proba), accuracy, mean)
+        others = left_out(model, proba)
+        counts = count[model.votes.sample].astype(np.float64)
+        low, high = _of_others(model.votes, others, accuracy, mean, counts)
     worst = np.zeros(n, dtype=np.intp)
     lowest = np.full(n, np.inf)
     for k in range(votes.n_classes):
@@ -102,12 +107,16 @@ def _of_others(
     others: Others,
     accuracy: NDArray[np.float64],
     mean: float,
+    counts: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return intervals by what is believed of the samples without the own votes."""
-    n_votes = np.bincount(votes.annotator, minlength=votes.n_annotators)
+    """Return intervals by what is believed of the samples without the own votes.
+
+    Every vote counts as a part of one, or as one.
+    """
+    n_votes = np.bincount(votes.annotator, counts, votes.n_annotators)
     # Half of a vote that is right and half of one that is wrong: never sure of all.
     total = n_votes.sum()
-    grid = _posterior(votes, others, (mean * total + 0.5) / (total + 1.0))
+    grid = _posterior(votes, others, (mean * total + 0.5) / (total + 1.0), counts)
     center = (grid.accuracy * grid.mass).sum(axis=1)
     variance = ((grid.accuracy - center[:, None]) ** 2 * grid.mass).sum(axis=1)
     shared = float(np.average(center - accuracy, weights=n_votes))
@@ -123,11 +132,12 @@ def _posterior(
     votes: Votes,
     others: Others,
     mean: float,
+    counts: NDArray[np.float64],
 ) -> _Grid:
     named, elsewhere, hard, delta = others
     n, who = votes.n_annotators, votes.annotator
-    counted = np.bincount(who, minlength=n) + VOTES_OF_PRIOR
-    share = (np.bincount(who, hard, n) + VOTES_OF_PRIOR * hard.mean()) / counted
+    counted = np.bincount(who, counts, n) + VOTES_OF_PRIOR
+    share = (np.bincount(who, counts * hard, n) + VOTES_OF_PRIOR * hard.mean()) / counted
     share = share[:, None]
     start, end = np.full(n, _LEAST), np.full(n, _MOST)
     for _ in range(2):  # over all of it, then where the posterior is
@@ -142,7 +152,7 @@ def _posterior(
             chance = elsewhere.sum(axis=0)
             for level, of_level in enumerate((easy, hardly)):
                 chance += of_level[who, j] * (named[level] - elsewhere[level])
-            value[:, j] += np.bincount(who, np.log(np.maximum(chance, 1e-300)), n)
+            value[:, j] += np.bincount(who, counts * np.log(np.maximum(chance, 1e-300)), n)
         value -= value.max(axis=1, keepdims=True)
         near = value > -_FAR
         step = (end - start) / (_POINTS - 1)

@@ -160,7 +160,7 @@ def flips_of(votes: Votes, proba: NDArray, weight: NDArray[np.float64]) -> NDArr
 
 
 def rate_of_consensus(
-    rate: float, found: Consensus, codes: NDArray[np.intp], weight: NDArray[np.float64]
+    rate: float, found: Consensus, codes: NDArray[np.intp]
 ) -> tuple[float, float]:
     """Return an interval of the rate of wrong labels.
 
@@ -168,7 +168,8 @@ def rate_of_consensus(
     judges get wrong together no vote can tell, so that the upper end reaches up to all labels that
     the judges, or most votes on the sample, do not expect.
     """
-    share, rows = weight / weight.sum(), np.arange(len(codes))
+    weight, rows = found.model.evidence.weight, np.arange(len(codes))
+    share = weight / weight.sum()
     right = found.model.posterior(power=False)[rows, codes]
     error = 1.96 * float(np.sqrt(share**2 @ (right * (1.0 - right))))
     low = min(float(share @ (1.0 - right)), rate) - error

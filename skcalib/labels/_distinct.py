@@ -6,6 +6,7 @@ or wrong, so that wrong labels of copies would never be found.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,54 @@ def distinct_of(X: Any, codes: NDArray[np.intp], groups: Any) -> Distinct:
     return Distinct(rows, of_sample, together, copies)
 
 
+class Copied(NamedTuple):
+    """Rows that repeat, or nearly, with the same votes."""
+
+    twins: NDArray[np.intp] | None  # which rows are near twins, None if none are
+    share: NDArray[np.float64]  # one over the number of copies of a row with its votes
+
+
+def copied_votes(X: Any, alike: NDArray[np.intp]) -> Copied:
+    """Return which rows are copies with their votes, which are no further evidence.
+
+    Rows of which everybody said the same have the same number in `alike`. Where few of the nearest
+    rows do, these are near twins, if there are any at all. Where many do, nobody knows which, and
+    the row stands for as much as others on average: copying does not depend on the votes.
+    """
+    every, twins = np.arange(len(alike)), None
+    if len(np.unique(alike)) == len(alike):
+        return Copied(None, np.ones(len(alike)))
+    copies = copy_codes(X)
+    rows = np.stack([every if copies is None else copies, alike])
+    same = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
+    clear = np.zeros(len(alike), dtype=bool)
+    for features in _looks(X):
+        n_twins = _n_twins(features, alike)
+        if not n_twins:
+            continue
+        search = NearestNeighbors(n_neighbors=FEW + N_NEIGHBORS, algorithm="brute").fit(features)
+        nearest = search.kneighbors(return_distance=False)
+        agree = alike[nearest] == alike[:, None]
+        few = agree.sum(axis=1) <= FEW
+        clear |= few
+        same = _connected(np.nonzero(agree & few[:, None])[0], nearest[agree & few[:, None]], same)
+        agree[:, n_twins:] = False
+        left, right = np.nonzero(agree)[0], nearest[agree]
+        twins = _connected(left, right, same if twins is None else twins)
+    share = 1.0 / np.bincount(same)[same]
+    if twins is not None:
+        twins = joined(twins, same)
+        if clear.any():
+            share[~clear & (share == 1.0)] = share[clear].mean()
+    return Copied(twins, share)
+
+
+def joined(groups: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return groups in which samples are together that are so in either."""
+    _, start, group = np.unique(others, return_index=True, return_inverse=True)
+    return _connected(np.arange(len(groups)), start[group], groups)
+
+
 def with_twins(
     X: Any, codes: NDArray[np.intp], groups: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
@@ -65,17 +114,23 @@ def with_twins(
     same wrong label and the next ones do not, these are copies. X is looked at as it is and
     standardized: noise in a column that is nearly constant parts copies after scaling.
     """
-    if getattr(X, "ndim", 0) != 2 or issparse(X) or len(X) <= 2 * (FEW + N_NEIGHBORS):
-        return None
-    X = np.asarray(X)
-    if X.dtype.kind not in "iuf" or not np.isfinite(X).all():
-        return None
-    X = X.astype(np.promote_types(X.dtype, np.float32), copy=False)
-    for features in (X, StandardScaler().fit_transform(X)):
+    for features in _looks(X):
         n_twins = _n_twins(features, codes)
         if n_twins:
             return _linked(features, n_twins, groups)
     return None
+
+
+def _looks(X: Any) -> Iterator[NDArray]:
+    """Yield X as it is and standardized; nothing where it is not of numbers, or has few rows."""
+    if getattr(X, "ndim", 0) != 2 or issparse(X) or len(X) <= 2 * (FEW + N_NEIGHBORS):
+        return
+    X = np.asarray(X)
+    if X.dtype.kind not in "iuf" or not np.isfinite(X).all():
+        return
+    X = X.astype(np.promote_types(X.dtype, np.float32), copy=False)
+    yield X
+    yield StandardScaler().fit_transform(X)
 
 
 def _n_twins(X: NDArray, codes: NDArray[np.intp]) -> int:
@@ -103,11 +158,17 @@ def _linked(X: NDArray, n_twins: int, groups: NDArray[np.intp] | None) -> NDArra
     """Return groups of samples that are among the nearest of one another, and of `groups`."""
     nearest = NearestNeighbors(n_neighbors=n_twins, algorithm="brute").fit(X).kneighbors_graph()
     links = nearest.multiply(nearest.T).tocoo()
-    left, right = [links.row], [links.col]
-    if groups is not None:  # samples of a group are linked to its first one
-        start = np.unique(groups, return_index=True)[1]
-        left.append(np.arange(len(groups)))
-        right.append(start[groups])
-    rows, columns = np.concatenate(left), np.concatenate(right)
-    whole = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(len(X),) * 2)
+    return _connected(links.row, links.col, np.arange(len(X)) if groups is None else groups)
+
+
+def _connected(
+    left: NDArray[np.intp], right: NDArray[np.intp], groups: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return groups of samples that are linked; those of a group are linked to its first one."""
+    n_samples = len(groups)
+    _, start, group = np.unique(groups, return_index=True, return_inverse=True)
+    left = np.concatenate([left, np.arange(n_samples)])
+    right = np.concatenate([right, start[group]])
+    ones = np.ones(len(left), dtype=np.int8)
+    whole = coo_array((ones, (left, right)), shape=(n_samples,) * 2)
     return connected_components(whole, directed=False)[1].astype(np.intp)

@@ -25,7 +25,13 @@ from ..utils.checking._arrays import (
     warn_if_normalized,
     warn_of_total,
 )
-from ..utils.checking._groups import Together, group_codes, n_copies, together, warn_of_copies
+from ..utils.checking._groups import (
+    Together,
+    group_codes,
+    n_copies,
+    together,
+    warn_of_copies,
+)
 from ..utils.checking._guard import refuse_other_positions
 from ..utils.checking._labels import check_class_labels, check_several_classes, encode
 from ..utils.checking._proba import binomial_interval, check_proba_matrix
@@ -80,7 +86,7 @@ from ._consensus import (
     margins,
     rate_of_consensus,
 )
-from ._distinct import distinct_of, with_twins
+from ._distinct import Copied, copied_votes, distinct_of, joined, with_twins
 from ._in_chunks import Labels, LabelsInChunks, judge_of, refuse_in_chunks
 from ._judges import blocks_of, judges_of, precomputed_of_votes, remarks_on
 from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS
@@ -95,6 +101,11 @@ if TYPE_CHECKING:
 _TWINS = (
     "{} samples have a near twin with the same surprising label, such as an augmented copy; twins "
     "are kept together and do not judge one another. If you know which belong together, pass "
+    "groups=."
+)
+_COPIED_VOTES = (
+    "{} samples have a near twin with the same votes, such as an augmented copy; these votes "
+    "count once, and twins do not judge one another. If you know which belong together, pass "
     "groups=."
 )
 _NONE_OF_THEM = (
@@ -364,7 +375,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             DataFrame has a column for each annotator, :func:`votes_from_long` reads a long list.
             A sample without a vote is judged by the others. `y` is then what is judged, and no
             evidence. Where every sample has one vote, and `y` is None or these votes, the model is
-            that of labels.
+            that of labels. Samples that repeat with the same votes, or nearly, count once.
 
         Returns
         -------
@@ -545,12 +556,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             return self._fit_labels_of_votes(X, y, read, sample_weight, verified, groups)
         known_class = np.full(n_samples, -1) if codes is None else np.where(known, codes, -1)
 
+        copied = self._copied(X, counted)
+
         def judges(asked: NDArray[np.intp], believed: NDArray[np.intp]) -> tuple[dict, Any]:
-            return self._judges_of_votes(X, counted, asked, believed, given_weight, groups)
+            return self._judges_of_votes(X, counted, asked, believed, given_weight, groups, copied)
 
         found = agree(
             counted,
-            weight,
+            weight if copied is None else weight * copied.share,
             known_class,
             self.classes_,
             judges,
@@ -563,6 +576,21 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._show_estimator(None if first is None else first.fitted)
         return self
 
+    def _copied(self, X: Any, votes: Votes) -> Copied | None:
+        """Return which samples with votes are copies, None where copies are no judges."""
+        if X is None or isinstance(self.estimator, str) or lists_folds(self.cv):
+            return None
+        asked = np.unique(votes.sample)
+        everybody = len(asked) == votes.n_samples
+        part = X if everybody else _safe_indexing(X, asked)
+        found = copied_votes(part, votes.alike()[asked])
+        share = np.ones(votes.n_samples)
+        share[asked] = found.share
+        if found.twins is not None:
+            n_twins = len(asked) - len(np.unique(found.twins))
+            warn(_COPIED_VOTES.format(n_twins))
+        return Copied(found.twins, share)
+
     def _judges_of_votes(
         self,
         X: Any,
@@ -571,6 +599,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         believed: NDArray[np.intp],
         given_weight: NDArray[np.float64] | None,
         groups: Any,
+        copied: Copied | None,
     ) -> tuple[dict[str, Any], Any]:
         """Return the judges of the samples with votes, and the X of those without."""
         if X is None:
@@ -587,14 +616,16 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._check_judges(part, said)
         of_asked = None if groups is None else _safe_indexing(groups, asked)
         found = Together(None, 0) if lists_folds(self.cv) else together(part, of_asked)
-        self.n_copies_ = found.n_copies
+        codes, self.n_copies_ = found
+        if copied is not None and copied.twins is not None:
+            codes = copied.twins if codes is None else joined(codes, copied.twins)
         judges = judges_of(
             self.estimator,
             part,
             said,
             None if given_weight is None else given_weight[asked],
             self.cv,
-            found.codes,
+            codes,
             asked=groups is not None,
         )
         others = np.setdiff1d(np.arange(votes.n_samples), asked)
@@ -747,7 +778,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.flip_matrix_ = flips_of(read.votes, proba, weight)
         self.judges_ = dict(zip(found.judges, found.model.judge_shares().tolist()))
         self._explanation = found
-        interval = rate_of_consensus(self.noise_rate_, found, codes, weight)
+        interval = rate_of_consensus(self.noise_rate_, found, codes)
         self._unchecked(log_odds, interval, doubts_of_votes(found.model, codes))
 
     def _show_voted(self, voted: Voted) -> None:

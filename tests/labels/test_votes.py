@@ -168,6 +168,19 @@ def test_votes_that_repeat_others_are_no_new_evidence():
     assert proba.max(axis=1).mean() - right < 0.05
 
 
+def test_samples_of_which_everybody_said_the_same_are_alike():
+    votes, _, _, _ = simulated(n=400, n_classes=2, n_annotators=5, n_each=2)
+    votes = votes.used(np.arange(400) % 7 > 0)  # some have no vote
+    said = [[] for _ in range(400)]
+    for row, who, label in zip(votes.sample, votes.annotator, votes.label):
+        said[row].append((who, label))
+    names = {}
+    expected = np.array([names.setdefault(tuple(sorted(part)), len(names)) for part in said])
+    found = votes.alike()
+    assert len(np.unique(found)) == len(names) < 60
+    assert len(np.unique(np.stack([found, expected]), axis=1).T) == len(names)
+
+
 def test_what_checks_say_is_certain_whoever_voted():
     votes, evidence, true, _ = simulated(n=40)
     model = VoteModel(votes, evidence).fit()
@@ -187,7 +200,7 @@ def known_samples(n_votes, n_right):
 def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
     n_votes, n_right = np.array([30, 3, 40_000]), np.array([24, 3, 30_000])
     votes, told = known_samples(n_votes, n_right)
-    grid = _posterior(votes, told, 0.7)
+    grid = _posterior(votes, told, 0.7, np.ones(len(votes.label)))
     for q in (0.025, 0.5, 0.975):
         exact = beta.ppf(q, n_right + 3.5, n_votes - n_right + 1.5)
         assert grid.at(q) == pytest.approx(exact, abs=4e-3)
@@ -196,8 +209,9 @@ def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
 def test_a_doubt_that_all_annotators_share_widens_their_intervals():
     n_votes, n_right = np.full(10, 40), np.full(10, 30)
     votes, told = known_samples(n_votes, n_right)
-    low, high = _of_others(votes, told, np.full(10, 0.74), 0.74)
-    lower, higher = _of_others(votes, told, np.full(10, 0.64), 0.74)
+    once = np.ones(len(votes.label))
+    low, high = _of_others(votes, told, np.full(10, 0.74), 0.74, once)
+    lower, higher = _of_others(votes, told, np.full(10, 0.64), 0.74, once)
     assert (higher - lower > high - low + 0.05).all()
     assert (lower <= 0.64).all()
     assert (higher >= high).all()

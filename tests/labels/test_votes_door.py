@@ -378,3 +378,28 @@ def test_a_marker_of_no_vote_is_told_and_an_opinion_is_not():
     LabelIssueFinder().fit(None, np.where(y == 2, -1, y), votes=np.where(marked == 2, -1, marked))
     LabelIssueFinder().fit(None, votes=votes - 1)
     LabelIssueFinder().fit(None, votes=np.where(marked == -1, np.nan, marked))
+
+
+def test_copies_with_their_votes_are_no_further_evidence(digits, fitted):
+    X, y = digits
+    alone, votes, _ = fitted
+    jitter = 0.1 * X.std(axis=0) * np.random.default_rng(0).normal(size=(2, *X.shape))
+    thrice, said = np.concatenate([X, *(X + jitter)]), np.tile(votes, (3, 1))
+    with pytest.warns(SkcalibWarning, match="80. samples have a near twin with the same votes"):
+        finder = LabelIssueFinder().fit(thrice, votes=said)
+    right = finder.issues_["label"] == np.tile(y, 3)
+    assert right.mean() > (alone.issues_["label"] == y).mean() - 0.02  # .2 less if twins judge
+    assert finder.label_proba_.max(axis=1).mean() < right.mean() + 0.02
+    for end in ("accuracy_low", "accuracy", "accuracy_high"):
+        assert finder.annotators_[end] == pytest.approx(alone.annotators_[end], abs=0.06)
+    assert (finder.annotators_["n_votes"] == 3 * alone.annotators_["n_votes"]).all()
+
+
+def test_twins_on_which_others_have_voted_are_evidence(digits, fitted, recwarn):
+    X, y = digits
+    jitter = 0.1 * X.std(axis=0) * np.random.default_rng(0).normal(size=X.shape)
+    twice = np.concatenate([X, X + jitter])
+    finder = LabelIssueFinder().fit(twice, votes=np.concatenate([fitted[1], crowd(y, seed=7)[0]]))
+    assert not [w for w in recwarn if "near twin" in str(w.message)]
+    right = finder.issues_["label"] == np.tile(y, 2)
+    assert right.mean() >= (fitted[0].issues_["label"] == y).mean()
