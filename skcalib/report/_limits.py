@@ -20,9 +20,9 @@ SOUGHT, FOUND = 0.03, 0.9
 OF_PAIRS = 0.05
 # Error rates to allow; so many of those below the error rate of all samples are tried.
 RISKS, N_RISKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2), 4
-# Standard deviations that a calibrator fitted to other samples may say more of a sample. Without it
-# 24 of 238 thresholds of the populations with waves and votes (benchmarks/advice.py) are not kept,
-# where one in a hundred may fail; with one deviation 1 of 230, with two 1 of 225.
+# Standard deviations that a calibrator fitted to other samples may say more of a sample. Without
+# it 24 of 238 thresholds of the populations with waves and votes (benchmarks/advice.py) are not
+# kept, where one in a hundred may fail; with one deviation 1 of 230, with two 1 of 225.
 SPREADS = 2.0
 # Folds in which calibrators are judged.
 N_FOLDS = 5
