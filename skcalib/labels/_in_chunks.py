@@ -91,7 +91,7 @@ class LabelsInChunks:
 def judge_of(drawn: Rows, others: Rows) -> Precomputed:
     """Return the judge of the samples drawn; the others tell which column is whose."""
     lacking = ~np.isin(others[1], drawn[1])
-    judge = Precomputed(*(np.concatenate([a, b[lacking]]) for a, b in zip(drawn[:2], others[:2])))
+    judge = Precomputed(*(np.concatenate([a, b[lacking]]) for a, b in zip(drawn[:2], others)))
     judge.proba = judge.proba[: len(drawn[1])]
     return judge
 

@@ -166,6 +166,9 @@ def test_a_finder_that_is_fitted_again_is_told_how_checks_were_drawn():
     for wrong in (likely[:5], np.zeros(80), likely + 1.0):
         with pytest.raises(ValueError, match="inclusion must be a probability in"):
             again.recalibrate(rows, Y[rows], inclusion=wrong)
+    surely = LabelIssueFinder(SCORER).fit(X, GIVEN)
+    surely.recalibrate(np.arange(len(Y)), Y, inclusion=np.ones(len(Y)))  # everything
+    np.testing.assert_allclose(surely.noise_rate_interval_, np.mean(GIVEN != Y), atol=1e-3)
 
 
 def test_groups_are_no_matter_for_new_samples():

@@ -60,6 +60,16 @@ def test_features_and_votes_are_right_more_often_than_a_majority(digits, fitted)
     assert low <= (~correct).mean() <= high
 
 
+def test_judges_that_learn_what_votes_and_judges_say_are_better():
+    X, y = (array[:400] for array in shuffle(*load_digits(return_X_y=True), random_state=0))
+    votes, _ = crowd(y, n_each=2)
+    loss = []
+    for n_refits in (0, 1):
+        proba = LabelIssueFinder(n_refits=n_refits).fit(X, votes=votes).label_proba_
+        loss.append(-np.log(proba[np.arange(400), y]).mean())
+    assert loss[1] < 0.9 * loss[0]
+
+
 def test_annotators_are_ranked_and_their_intervals_hold(fitted):
     finder, votes, skill = fitted
     table = finder.annotators_
@@ -126,6 +136,10 @@ def test_y_is_judged_and_is_no_evidence(digits, fitted):
     assert found[:40].mean() > 0.9
     assert found[40:].mean() < 0.05
     assert (judged.issues_["label"] == wrong).all()
+    # The log-loss of the judges' belief, of which the margin is a part.
+    margin, difficulty = judged.issues_["margin"], judged.issues_["difficulty"]
+    assert margin.max() > 0
+    assert (difficulty >= 0.5 * margin - 1e-9).all()
 
 
 def test_one_vote_for_every_sample_is_a_label(digits):
