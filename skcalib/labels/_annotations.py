@@ -216,7 +216,7 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
     classes = np.unique(label)
     given = None if labels is None else np.unique(labels)
     if given is not None:
-        classes = joined_classes(given, classes, name="votes")
+        classes = joined_classes(given, classes, name="votes", before="y")
     if given is None or -1 not in given.tolist():
         _warn_of_marker(classes)
     codes = class_positions(label, classes)
@@ -261,6 +261,7 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
         columns = [votes.iloc[:, k].to_numpy() for k in range(votes.shape[1])]
         shape = votes.shape
     else:
+        form = votes
         if isinstance(votes, np.ma.MaskedArray):
             missing, votes = np.ma.getmaskarray(votes), np.array(votes.data, dtype=object)
             votes[missing] = None
@@ -270,7 +271,7 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
         if array.ndim != 2:
             raise ValueError(
                 "votes must have shape (n_samples, n_annotators), NaN where nobody voted, got "
-                f"{form_of(array, votes)}; votes_from_long(samples, annotators, labels) reads a "
+                f"{form_of(array, form)}; votes_from_long(samples, annotators, labels) reads a "
                 "long list."
             )
         columns, shape = list(array.T), array.shape

@@ -614,7 +614,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         said = self.classes_[believed]
         check_several_classes(np.unique(said), name="votes")
         self._check_judges(part, said)
-        of_asked = None if groups is None else _safe_indexing(groups, asked)
+        of_asked = None if groups is None else group_codes(groups, votes.n_samples)[1][asked]
         found = Together(None, 0) if lists_folds(self.cv) else together(part, of_asked)
         codes, self.n_copies_ = found
         if copied is not None and copied.twins is not None:

@@ -31,7 +31,7 @@ from sklearn.utils import check_array, gen_batches
 from ..difficulty import RelativeMahalanobisScorer
 from ..difficulty.gaussian import gaussians_without
 from ..utils.checking._guard import tell_of_order
-from ..utils.checking._labels import as_labels, class_positions, match_columns
+from ..utils.checking._labels import as_labels, class_positions, match_columns, shown
 from ..utils.checking._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ..utils.meta._estimators import (
     Folds,
@@ -385,17 +385,25 @@ class Precomputed:
 
     fitted = None
 
-    def __init__(self, X: Any, labels: NDArray) -> None:
+    def __init__(self, X: Any, labels: NDArray, *, name: str = "y") -> None:
         self.proba = check_proba_matrix(X, name="X")
         n_columns = self.proba.shape[1]
         names = np.asarray(getattr(X, "columns", np.arange(n_columns)))
         # Names that are not 0..K-1 are those of a DataFrame, and have to be the labels.
         named = None if np.array_equal(names, np.arange(len(names))) else names
+        seen = np.unique(labels)
+        counts = seen.dtype.kind in "iub" and seen[0] >= 0 and seen[-1] < n_columns
+        if not (counts or hasattr(X, "columns") or len(seen) == n_columns):
+            raise ValueError(
+                "labels must name the columns of X, as in a DataFrame, where there is not one for "
+                f"each class in {name}, got {n_columns} columns and {len(seen)} classes, "
+                f"{shown(seen)}."
+            )
         codes, classes = match_columns(
-            as_labels(labels, name="y"),
+            as_labels(labels, name=name),
             labels=named,
             n_columns=n_columns,
-            y_name="y",
+            y_name=name,
             columns_name="X",
             proba=self.proba,
             numbered=named is None and hasattr(X, "columns"),
@@ -434,7 +442,7 @@ def precomputed_of_votes(
     """Return the judges of probabilities at hand, whose columns the labels of votes name."""
     judges: dict[str, Precomputed] = {}
     for name, matrix in (X if isinstance(X, dict) else {"precomputed": X}).items():
-        judge = Precomputed(_safe_indexing(matrix, sample), labels)
+        judge = Precomputed(_safe_indexing(matrix, sample), labels, name="votes")
         judge.proba = check_proba_matrix(matrix, name="X")
         judges[str(name)] = judge
     return judges

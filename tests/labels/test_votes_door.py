@@ -229,11 +229,29 @@ def test_an_annotator_with_one_vote_is_average(digits):
         ([[0, 0], [0, 0], [0, 0]], "at least two classes"),
         ([[0, 0.5], [1, 1], [0, 0]], "votes of annotator 1 must hold class labels"),
         ([["a", 1], ["a", 1], ["b", 0]], "one type"),
+        ({"Ann": [0, 1, 0]}, "got dict"),
     ],
 )
 def test_votes_that_cannot_be_read(votes, message):
     with pytest.raises((ValueError, TypeError), match=message):
         LabelIssueFinder().fit(np.zeros((3, 2)), votes=votes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": [0, 1]}, "groups must have one entry for every sample, 3, got 2"),
+        ({"y": ["a", "b", "a"]}, r"votes must hold labels of the type of y, \['a', 'b'\]"),
+    ],
+)
+def test_what_does_not_fit_the_votes(options, message):
+    with pytest.raises(ValueError, match=message):
+        LabelIssueFinder().fit(np.eye(3), votes=[[0, 1], [1, 1], [0, 0]], **options)
+
+
+def test_classes_of_votes_without_a_column():
+    with pytest.raises(ValueError, match="each class in votes, got 2 columns and 3 classes"):
+        LabelIssueFinder("precomputed").fit(np.full((3, 2), 0.5), votes=[[0, 2], [1, 1], [0, 0]])
 
 
 def test_long_lists_that_cannot_be_read():

@@ -196,12 +196,14 @@ def encode(y: NDArray[Any], classes: NDArray[Any], *, name: str = "y") -> NDArra
     return positions
 
 
-def joined_classes(classes: NDArray[Any], others: NDArray[Any], *, name: str) -> NDArray[Any]:
+def joined_classes(
+    classes: NDArray[Any], others: NDArray[Any], *, name: str, before: str = "those before"
+) -> NDArray[Any]:
     """Return the sorted classes of both; numbers and text do not mix."""
     text = {isinstance(label, str) for label in [*classes.tolist()[:1], *others.tolist()[:1]]}
     if len(text) > 1:
         raise ValueError(
-            f"{name} must hold labels of the type of those before, {shown(classes)}, "
+            f"{name} must hold labels of the type of {before}, {shown(classes)}, "
             f"got {shown(others)}."
         )
     return np.union1d(classes, others)
