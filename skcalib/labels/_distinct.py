@@ -91,12 +91,12 @@ def copied_votes(X: Any, alike: NDArray[np.intp]) -> Copied:
         agree[:, n_twins:] = False
         left, right = np.nonzero(agree)[0], nearest[agree]
         twins = _connected(left, right, same if twins is None else twins)
+    if twins is None:  # equal rows may well be other samples, on which people agree
+        return Copied(None, np.ones(len(alike)))
     share = 1.0 / np.bincount(same)[same]
-    if twins is not None:
-        twins = joined(twins, same)
-        if clear.any():
-            share[~clear & (share == 1.0)] = share[clear].mean()
-    return Copied(twins, share)
+    if clear.any():
+        share[~clear & (share == 1.0)] = share[clear].mean()
+    return Copied(joined(twins, same), share)
 
 
 def joined(groups: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:

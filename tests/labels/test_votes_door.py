@@ -435,3 +435,14 @@ def test_twins_on_which_others_have_voted_are_evidence(digits, fitted, recwarn):
     assert not [w for w in recwarn if "near twin" in str(w.message)]
     right = finder.issues_["label"] == np.tile(y, 2)
     assert right.mean() >= (fitted[0].issues_["label"] == y).mean()
+
+
+def test_equal_rows_on_which_people_agree_may_be_other_samples(recwarn):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(300, 4)).astype(float)
+    y = (X.sum(axis=1) > 4).astype(int)
+    votes = np.where(rng.uniform(size=(300, 3)) < 0.8, y[:, None], 1 - y[:, None])
+    finder = LabelIssueFinder(LogisticRegression()).fit(X, votes=votes)
+    assert finder.n_copies_ > 200
+    assert finder._voted.model.evidence.weight.tolist() == [1.0] * 300
+    assert not [w for w in recwarn if "near twin" in str(w.message)]
