@@ -32,7 +32,7 @@ _RANGES = {
     "log_loss": (0.0, np.inf),
     "overconfidence": (-1.0, 1.0),
 }
-# Of fewer events, such as cheap labels that the checks overrule, the variance is hardly known.
+# Of fewer errors, their number is hardly known.
 _FEWEST = 5
 # Standard errors between the mean rank of the checked samples and that of all, from which on they
 # are no random draw: a normal number is as large once in 150 000 times.
@@ -53,11 +53,6 @@ class Checks(NamedTuple):
     groups: NDArray[np.intp]
 
     @property
-    def difference(self) -> NDArray[np.float64]:
-        """What the checks have added to the losses."""
-        return self.of_checked - self.cheap[self.rows]
-
-    @property
     def share(self) -> NDArray[np.float64]:
         """What every checked sample stands for, in units of the mean over all samples."""
         return 1 / (len(self.cheap) * self.inclusion)
@@ -75,10 +70,16 @@ class Checks(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The losses to expect: of all N samples, and of the checked ones by the other checks."""
+    """The losses to expect: their mean over all samples, and of the checked ones by other checks.
 
-    of_all: NDArray[np.float64]
+    ``noise`` is the variance of an estimate to which the checks add what they find beyond what is
+    expected, ``spread`` that of one to which they add what is expected.
+    """
+
+    mean: float
     of_checked: NDArray[np.float64]
+    noise: float
+    spread: float
 
 
 @validate_params(
@@ -157,18 +158,17 @@ def prediction_powered_interval(
     -----
     Of every sample, a loss L' is expected: class k has a probability in proportion to
     ``p_k ** a * exp(g * c_k)``, p_k that of the model and c_k the share of the cheap label. a and
-    g fit the checked labels best, after normal priors of variance 1 around 1 and 0. The L' of a
-    checked sample leaves out the checks of its group. With the loss L under the true label, the
-    estimate is b times the mean of L' over all samples, plus the mean of ``L - b L'`` over the
-    checked ones, weighted by 1 / inclusion. b, in [0, 1], makes the variance of the second mean
-    smallest (power tuning [2]_). The variance is that of a draw without replacement, and the
-    interval one of Student's t, with the degrees of freedom that the kurtosis of ``L - b L'``
-    allows: a few large losses say little of their variance.
+    g fit the checked labels best, with a normal prior of variance 1 around 1 for a, and for g one
+    more check, of a sample of which the model says nothing, that finds the cheap label half right.
+    The L' of a checked sample leaves out the checks of its group. With the loss L under the true
+    label, the estimate is b times the mean of L' over all samples, plus the mean of ``L - b L'``
+    over the checked ones, weighted by 1 / inclusion. b, in [0, 1], makes the variance of the
+    second mean smallest (power tuning [2]_). The interval is one of Student's t. Its variance is
+    that of a draw without replacement: the one that the checked samples show or, if it is larger,
+    the one that the probabilities of the classes lead to expect of all samples.
 
-    If fewer than five checks change a loss, the interval is the mean loss under cheap labels,
-    moved by as much as Clopper and Pearson's limits of how often that happens allow, or that of
-    the checked samples alone, if it is narrower. If fewer than five of the checked predictions are
-    wrong, or right, accuracy and overconfidence have Clopper and Pearson's limits of these.
+    If fewer than five of the checked predictions are wrong, or right, accuracy and overconfidence
+    have Clopper and Pearson's limits of these.
 
     References
     ----------
@@ -188,7 +188,7 @@ def prediction_powered_interval(
     >>> checked = rng.choice(5000, 150, replace=False)
     >>> low, high = prediction_powered_interval(y_cheap, y_proba, checked, y[checked])
     >>> round(low, 3), round(high, 3)
-    (0.716, 0.77)
+    (0.718, 0.773)
     """
     # Cheap labels may be as bad as they are: the columns are looked at with the checked ones.
     with calling("y_true", "y_cheap"), told():
@@ -209,7 +209,7 @@ def prediction_powered_interval(
     _warn_if_no_draw(cheap, rows, included)
     together = _groups_of_checked(groups, n_samples, rows)
     checks = Checks(cheap, of_checked, rows, included[rows], together)
-    expected = _expected_losses(given, true.truth, of_label, checks)
+    expected = _expected_losses(given, true.truth, of_label, checks, included)
     low, high = _interval(checks, expected, of_label, metric, confidence_level)
     least, most = _RANGES[metric]
     return max(low, least), min(high, most)
@@ -237,7 +237,11 @@ def _of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.
 
 
 def _expected_losses(
-    cheap: Predictions, true: NDArray[Any], of_label: NDArray[np.float64], checks: Checks
+    cheap: Predictions,
+    true: NDArray[Any],
+    of_label: NDArray[np.float64],
+    checks: Checks,
+    inclusion: NDArray[np.float64],
 ) -> Expected:
     """Return the losses to expect, by what the checks tell of cheap labels and of the model."""
 
@@ -248,11 +252,16 @@ def _expected_losses(
     at, share = features(checks.rows), _as_shares(true, of_label.shape[1])
     weight = checks.n_effective * checks.share / checks.share.sum()
     theta, by_others = _fit_leaving_out(at, share, weight, checks.groups)
-    of_all = np.empty(len(of_label))
+    mean, variance = np.empty((2, len(of_label)))
     for rows, losses in iter_blocks(of_label):
-        of_all[rows] = (softmax(features(rows) @ theta, axis=1) * losses).sum(axis=1)
+        proba = softmax(features(rows) @ theta, axis=1)
+        mean[rows] = (proba * losses).sum(axis=1)
+        variance[rows] = (proba * (losses - mean[rows, np.newaxis]) ** 2).sum(axis=1)
     proba = softmax(np.einsum("nki,ni->nk", at, by_others), axis=1)
-    return Expected(of_all, (proba * of_label[checks.rows]).sum(axis=1))
+    of_checked = (proba * of_label[checks.rows]).sum(axis=1)
+    unknown = (1 / inclusion - 1) / len(of_label) ** 2
+    spread = float(unknown @ (mean - mean.mean()) ** 2)
+    return Expected(float(mean.mean()), of_checked, float(unknown @ variance), spread)
 
 
 def _as_shares(truth: NDArray[Any], n_classes: int) -> NDArray[Any]:
@@ -266,11 +275,17 @@ def _fit_leaving_out(
     groups: NDArray[np.intp],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the (a, g) of the Notes, and for every check those of the checks of other groups."""
-    start = np.array([1.0, 0.0])
+    start, prior = np.array([1.0, 0.0]), np.diag([1.0, 0.0])
+    n_groups, n_classes = groups.max() + 1, share.shape[1]
+    # The prior of g, as the check of a sample of which the model says nothing.
+    one = np.eye(n_classes)[:1]
+    at = np.concatenate([at, np.stack([np.zeros_like(one), one], axis=-1)])
+    share = np.concatenate([share, np.where(one, 0.5, 0.5 / (n_classes - 1))])
+    weight, groups = np.append(weight, 1.0), np.append(groups, n_groups)
 
     def value(theta: NDArray[np.float64]) -> float:
         fit = (share * log_softmax(at @ theta, axis=1)).sum(axis=1)
-        return float(((theta - start) ** 2).sum() / 2 - weight @ fit)
+        return float((theta[0] - 1) ** 2 / 2 - weight @ fit)
 
     def parts(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the gradient and the curvature that every check adds."""
@@ -283,18 +298,18 @@ def _fit_leaving_out(
     theta = minimize(
         value,
         start,
-        jac=lambda theta: theta - start + parts(theta)[0].sum(axis=0),
-        hess=lambda theta: np.eye(2) + parts(theta)[1].sum(axis=0),
+        jac=lambda theta: prior @ (theta - start) + parts(theta)[0].sum(axis=0),
+        hess=lambda theta: prior + parts(theta)[1].sum(axis=0),
         method="trust-exact",
         options={"gtol": 1e-8},
     ).x
-    gradient, square = np.zeros((groups.max() + 1, 2)), np.zeros((groups.max() + 1, 2, 2))
+    gradient, square = np.zeros((n_groups + 1, 2)), np.zeros((n_groups + 1, 2, 2))
     for sums, part in zip((gradient, square), parts(theta)):
         np.add.at(sums, groups, part)
     # Without a group, the optimum is one step of Newton's method away.
-    others = np.eye(2) + square.sum(axis=0) - square
+    others = prior + square.sum(axis=0) - square
     step = np.linalg.solve(others, gradient[:, :, np.newaxis])[:, :, 0]
-    return theta, (theta + step)[groups]
+    return theta, (theta + step)[groups[:-1]]
 
 
 def _interval(
@@ -304,50 +319,21 @@ def _interval(
     metric: str,
     confidence_level: float,
 ) -> tuple[float, float]:
-    """Return the interval, by limits that are exact where few events are known."""
-    found, is_fraction = [], metric in ("accuracy", "overconfidence")
-    n_differ = float(np.count_nonzero(checks.difference))
-    if not is_fraction and np.ptp(checks.inclusion) > 0:
-        # Of unlike sizes and weights, one may rule the sum.
-        n_differ = _n_effective(checks.share * checks.difference)
-    few_differ = n_differ < _FEWEST
-    if few_differ:
-        found.append(_of_rare_differences(checks, of_label, confidence_level))
+    """Return the interval, by limits that are exact where few errors are known."""
     # The loss of a sample is one of two numbers that differ by 1.
     least = of_label.min(axis=1)
     events = checks.of_checked - least[checks.rows]
+    is_fraction = metric in ("accuracy", "overconfidence")
     if is_fraction and min(events.sum(), (1 - events).sum()) < _FEWEST:
         low, high = checks.limits(events, confidence_level)
-        found.append((float(least.mean()) + low, float(least.mean()) + high))
-    elif few_differ:
-        alone = Expected(*map(np.zeros_like, expected))
-        found.append(_student(checks, alone, confidence_level))
-    if not found:
-        return _student(checks, expected, confidence_level)
-    return min(found, key=lambda ends: ends[1] - ends[0])
+        return float(least.mean()) + low, float(least.mean()) + high
+    return _student(checks, expected, confidence_level)
 
 
 def _n_effective(parts: NDArray[np.float64]) -> float:
     """Return how many parts of equal size tell as much as these."""
     total = float(np.abs(parts).sum())
     return total**2 / float(parts @ parts) if total else 0.0
-
-
-def _of_rare_differences(
-    checks: Checks, of_label: NDArray[np.float64], confidence_level: float
-) -> tuple[float, float]:
-    """Return the mean of the cheap losses, moved by as much as so few differences allow.
-
-    Limited is how many labels are wrong in the one and in the other direction; at worst, they are
-    those that would change the mean most.
-    """
-    n, ends = len(checks.cheap), []
-    for sign in (-1, 1):
-        _, often = checks.limits(sign * checks.difference > 0, confidence_level)
-        largest = (sign * (of_label - checks.cheap[:, np.newaxis])).max(axis=1).clip(0)
-        worst = np.sort(largest)[::-1][: int(np.ceil(often * n))]
-        ends.append(float(checks.cheap.mean()) + sign * float(worst.sum()) / n)
-    return ends[0], ends[1]
 
 
 def _student(checks: Checks, expected: Expected, confidence_level: float) -> tuple[float, float]:
@@ -365,18 +351,14 @@ def _student(checks: Checks, expected: Expected, confidence_level: float) -> tup
     spread = float(other @ other)
     power = float(np.clip(true @ other / spread, 0, 1)) if spread > 0 else 0.0
     added = share @ (checks.of_checked - power * expected.of_checked)
-    estimate = power * float(expected.of_all.mean()) + float(added)
+    estimate = power * expected.mean + float(added)
     parts = np.bincount(checks.groups, true - power * other)
-    n, square = len(parts), parts @ parts
-    if not square:
-        return estimate, estimate
+    n = len(parts)
     degrees = max(n - 1 - (0 < power < 1), 1)
-    error = np.sqrt(n / degrees * square)
-    # As many as a normal sample would have whose variance is known as badly: of parts with a
-    # kurtosis k, it varies by (k - 1) / n of its square.
-    kurtosis = n * (parts**4).sum() / square**2
-    known = min(degrees, 2 * n / (kurtosis - 1)) if kurtosis > 1 else degrees
-    half = float(t.isf((1 - confidence_level) / 2, known) * error)
+    # Of rare losses, the checks may have found too few to show the variance.
+    unseen_too = expected.noise + (1 - power) ** 2 * expected.spread
+    error = max(n / degrees * float(parts @ parts), unseen_too) ** 0.5
+    half = float(t.isf((1 - confidence_level) / 2, degrees)) * error
     return estimate - half, estimate + half
 
 
