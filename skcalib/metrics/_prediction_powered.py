@@ -40,13 +40,12 @@ _NO_DRAW = 4.5
 
 
 class Checks(NamedTuple):
-    """Losses under cheap labels of all N samples, and true losses of the m checked ones.
+    """True losses of the checked samples.
 
     ``rows`` are the positions of these, ``inclusion`` how likely each was drawn, ``groups`` what
     they belong to, a number for each at least.
     """
 
-    cheap: NDArray[np.float64]
     of_checked: NDArray[np.float64]
     rows: NDArray[np.intp]
     inclusion: NDArray[np.float64]
@@ -54,13 +53,14 @@ class Checks(NamedTuple):
 
     @property
     def share(self) -> NDArray[np.float64]:
-        """What every checked sample stands for, in units of the mean over all samples."""
-        return 1 / (len(self.cheap) * self.inclusion)
+        """What every checked sample stands for, as a fraction of all."""
+        parts = 1 / self.inclusion
+        return parts / parts.sum()
 
     @property
     def n_effective(self) -> float:
         """How many checks of independent samples, all drawn alike, tell as much as these."""
-        return min(_n_effective(self.share), float(self.groups.max() + 1))
+        return min(1 / float(self.share @ self.share), float(self.groups.max() + 1))
 
     def limits(self, event: NDArray[Any], confidence_level: float) -> tuple[float, float]:
         """Return Clopper and Pearson's limits of how often something is so, of the checked."""
@@ -208,7 +208,7 @@ def prediction_powered_interval(
     of_checked = _of_truth(of_label[rows], true.truth)
     _warn_if_no_draw(cheap, rows, included)
     together = _groups_of_checked(groups, n_samples, rows)
-    checks = Checks(cheap, of_checked, rows, included[rows], together)
+    checks = Checks(of_checked, rows, included[rows], together)
     expected = _expected_losses(given, true.truth, of_label, checks, included)
     low, high = _interval(checks, expected, of_label, metric, confidence_level)
     least, most = _RANGES[metric]
@@ -250,7 +250,7 @@ def _expected_losses(
         return np.stack([np.log(proba), _as_shares(cheap.truth[rows], proba.shape[1])], axis=-1)
 
     at, share = features(checks.rows), _as_shares(true, of_label.shape[1])
-    weight = checks.n_effective * checks.share / checks.share.sum()
+    weight = checks.n_effective * checks.share
     theta, by_others = _fit_leaving_out(at, share, weight, checks.groups)
     mean, variance = np.empty((2, len(of_label)))
     for rows, losses in iter_blocks(of_label):
@@ -330,19 +330,13 @@ def _interval(
     return _student(checks, expected, confidence_level)
 
 
-def _n_effective(parts: NDArray[np.float64]) -> float:
-    """Return how many parts of equal size tell as much as these."""
-    total = float(np.abs(parts).sum())
-    return total**2 / float(parts @ parts) if total else 0.0
-
-
 def _student(checks: Checks, expected: Expected, confidence_level: float) -> tuple[float, float]:
     """Return the estimate plus and minus a multiple of its standard error."""
     unseen = 1 - checks.inclusion
     if not unseen.any():
         mean = float(checks.of_checked.mean())
         return mean, mean
-    share = checks.share / checks.share.sum()
+    share = checks.share
     # Of every checked sample: what it adds to the sum whose variance is asked for.
     true, other = (
         np.sqrt(unseen) * _centered(share * _centered(values, share), unseen)

@@ -94,7 +94,7 @@ def _likely(
     def missing(step: float) -> float:
         return best - log_likelihood(step) - most
 
-    far = max(spread, 1e-6)
+    far = spread
     while missing(far) < 0 and far < 2 * _FARTHEST:
         far *= 2
     return far if missing(far) < 0 else float(brentq(missing, 0.0, far, xtol=1e-4))

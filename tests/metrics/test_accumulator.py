@@ -204,6 +204,15 @@ def test_weights_with_an_infinite_sum_are_refused(data):
     assert stream.result() == before
 
 
+def test_weights_whose_losses_have_an_infinite_sum_are_refused():
+    y, wrong, weight = np.array([0, 1, 1]), np.eye(2)[[1, 0, 0]], np.full(3, 0.4e308)
+    # The weights have a finite sum, and with a Brier score of 2 each the losses have none.
+    assert CalibrationAccumulator().update(y, wrong, sample_weight=weight).result() == 1
+    stream = CalibrationAccumulator(metrics=["generalized_brier_score"])
+    with pytest.raises(ValueError, match=r"^sample_weight must have a finite sum"):
+        stream.update(y, wrong, sample_weight=weight)
+
+
 def test_given_edges(data):
     y, proba, _ = data
     edges = reliability_curve(y, proba, strategy="quantile", n_bins=5).edges
