@@ -19,7 +19,6 @@ from skcalib.posthoc import (
     VectorScaling,
 )
 from skcalib.posthoc._base import simplex_weights
-from skcalib.posthoc._linear import Ridge, _Problem
 from skcalib.utils import SkcalibWarning
 
 from ._sample import mean_log_loss, sample
@@ -214,17 +213,3 @@ def test_wrong_labels_cost_no_iterations(model):
     logits, y = sample(1000, 3)
     y[::10] = (y[::10] + 1) % 3
     assert model().fit(logits, y).n_iter_ <= 5
-
-
-@pytest.mark.parametrize("vector", [True, False])
-def test_the_hessian_at_the_best_weight_against_finite_differences(vector):
-    logits, y = sample(400, 3)
-    y[::3] = (y[::3] + 1) % 3
-    problem = _Problem(logits, y, np.ones(400), Ridge(), vector, 400)
-    theta, direction = 0.1 * np.random.default_rng(0).normal(size=(2, 3, 2 if vector else 4))
-    state = problem.at(theta, 0.3)
-    assert state.uniform_weight > 0.1
-    ends = [theta + step * direction for step in (1e-4, -1e-4)]
-    above, below = (problem.gradient(end, problem.at(end, state.uniform_weight)) for end in ends)
-    found = problem._hessian(problem.fraction * state.r, state, True)(direction)
-    np.testing.assert_allclose(found, (above - below) / 2e-4, atol=1e-6)
