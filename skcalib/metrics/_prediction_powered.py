@@ -32,7 +32,8 @@ _RANGES = {
     "log_loss": (0.0, np.inf),
     "overconfidence": (-1.0, 1.0),
 }
-# Of fewer errors, their number is hardly known.
+# Of fewer errors, their number is hardly known. With 40 checks of a model that is always sure and
+# wrong of 5 %, intervals of the accuracy hold in .81 to .86 of draws, and with this in 1.00.
 _FEWEST = 5
 # Standard errors between the mean rank of the checked samples and that of all, from which on they
 # are no random draw: a normal number is as large once in 150 000 times.
@@ -106,8 +107,8 @@ def prediction_powered_interval(
     An AI or a crowd labels all samples, and you check some that are drawn at random. The interval
     is for the mean that the labels of all samples would have if you had checked them all. It is
     valid however bad the cheap labels and the model are, and the narrower the better they are
-    (prediction-powered inference [1]_, [2]_); where both are useless, it is that of the checked
-    samples alone.
+    (prediction-powered inference [1]_, [2]_); where both are useless, it is about that of the
+    checked samples alone.
 
     Parameters
     ----------
@@ -168,7 +169,9 @@ def prediction_powered_interval(
     the one that the probabilities of the classes lead to expect of all samples.
 
     If fewer than five of the checked predictions are wrong, or right, accuracy and overconfidence
-    have Clopper and Pearson's limits of these.
+    have Clopper and Pearson's limits of these. A log-loss with long tails asks for many checks:
+    with 60 of them, intervals of 95 % held in .83 to .98 of draws, those of the checked samples
+    alone in .81 to .90.
 
     References
     ----------
