@@ -78,7 +78,7 @@ class Additions(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         result = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in ("add", "add_"):
-            shapes = [arg.shape for arg in args[:2] if isinstance(arg, torch.Tensor)]
+            shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
             # A bias or a position embedding is broadcast over the rows; a shortcut is not.
             if len(shapes) == 2 and shapes[0] == shapes[1]:
                 inside = (name for name in reversed(self._running) if name in self._blocks)

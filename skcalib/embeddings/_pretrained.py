@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 def near_names(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """Return the end of an error that refuses `name`: which names are near, if any."""
-    near = get_close_matches(name, list(known), n=5, cutoff=cutoff)
+    near = get_close_matches(name, list(known), cutoff=cutoff)
     return f" (near names: {', '.join(near)})" if near else ""
 
 

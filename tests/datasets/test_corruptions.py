@@ -89,7 +89,8 @@ def test_a_seed_repeats_and_the_input_is_left_alone(images):
     [
         (np.zeros((3, 3)), r"images must be of shape .*, got \(3, 3\)\."),
         (np.zeros((0, 4, 4)), r"images must be of shape"),
-        (np.full((1, 2, 2), 2.0), r"images must be uint8 or floats in \[0, 1\], got other values"),
+        (np.array([[[0.5, 2]]]), r"images must be uint8 or floats in \[0, 1\], got other values"),
+        (np.array([[[0.5, -1]]]), "got other values"),
         (np.full((1, 2, 2), np.nan), "got other values"),
         (np.zeros((1, 2, 2), dtype=int), "images must be uint8 or floats .*, got int64"),
     ],

@@ -38,7 +38,11 @@ def test_points_are_spread_and_mean_of_the_record():
 def test_a_second_display_replaces_the_color_bar():
     display = example()
     display.plot(ax=display.ax_)
-    assert len(display.ax_.child_axes) == 1
+    [bar] = display.ax_.child_axes
+    display.figure_.canvas.draw()
+    beside, plot = bar.get_position(), display.ax_.get_position()
+    assert beside.x0 > plot.x1
+    assert (beside.y0, beside.y1) == pytest.approx((plot.y0, plot.y1))
 
 
 def test_a_record_without_predictions_has_one_color():

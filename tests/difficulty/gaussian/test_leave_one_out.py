@@ -8,6 +8,7 @@ from skcalib.difficulty import (
     RelativeMahalanobisScorer,
     difficulty_weights,
 )
+from skcalib.difficulty.gaussian import _diagonalize
 from skcalib.utils import SkcalibWarning
 
 
@@ -132,6 +133,16 @@ def test_chunks_do_not_matter(monkeypatch):
     monkeypatch.setattr(f"{module}._CHUNK_ELEMENTS", 1)
     monkeypatch.setattr(f"{module}._MIN_CHUNK_ROWS", 7)
     np.testing.assert_allclose(scorer.leave_one_out_transform(X, y), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_factor_that_is_no_triangle_gives_the_same_distances(monkeypatch, relative):
+    """Covariances of full rank that are all but singular have one of eigenvectors."""
+    X, y, _ = _data(40, 5, 3)
+    scorer = RelativeMahalanobisScorer(relative=relative).fit(X, y)
+    by_triangle = scorer.leave_one_out_transform(X, y)
+    monkeypatch.setattr(_diagonalize, "_inverse_triangle", lambda *_: None)
+    _close(scorer.leave_one_out_transform(X, y), by_triangle)
 
 
 def test_other_samples_than_those_of_the_fit_are_refused():

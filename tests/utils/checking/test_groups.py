@@ -10,6 +10,8 @@ pd = pytest.importorskip("pandas")
 
 def told(groups, n=4):
     names, codes = group_codes(groups, n)
+    # Names of one plain type are an array of it.
+    assert (names.dtype == object) == (None in names.tolist())
     return names.tolist(), codes.tolist()
 
 
@@ -116,6 +118,8 @@ def test_a_design_effect_is_between_that_of_unlike_and_of_equal_members():
     # One group, or values that do not vary, tell nothing: as if all were alike.
     assert design_effect(np.arange(6.0), np.zeros(6, int)) == 6.0
     assert design_effect(np.ones(40), groups) == 5.0
+    # Samples of their own are independent.
+    assert design_effect(np.arange(40.0), np.arange(40)) == 1.0
 
 
 def test_a_weight_of_k_counts_as_k_samples_in_a_design_effect():

@@ -182,5 +182,8 @@ def test_row_sums_of_half_precision_follow_the_format():
     off = np.full((2, 4), 0.25, dtype=np.float32) * np.float32(1.003)
     with pytest.raises(ValueError, match="must sum to 1"):
         check_proba_matrix(off)
-    with pytest.raises(ValueError, match="must sum to 1"):
-        check_proba_matrix(torch.full((2, 4), 0.26, dtype=torch.bfloat16))
+    for dtype in (torch.bfloat16, torch.float16):
+        step = torch.finfo(dtype).eps / 4  # the spacing at 0.25
+        check_proba_matrix(torch.full((2, 4), 0.25 + 2 * step, dtype=dtype))
+        with pytest.raises(ValueError, match="must sum to 1"):
+            check_proba_matrix(torch.full((2, 4), 0.25 + 3 * step, dtype=dtype))
