@@ -168,6 +168,11 @@ def _same(index: Any, other: Any) -> bool:
         return False
 
 
+def _inverse_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 / sqrt(values), 0 for 0."""
+    return np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
+
+
 class _Associations:
     """How the labels go with the columns, N[j, k]; see :func:`misplaced_columns`."""
 
@@ -179,17 +184,34 @@ class _Associations:
         self.mean = proba.mean(axis=0, dtype=np.float64)
         self.frequency = np.bincount(codes, minlength=n_columns) / n
         labelled = sp.csr_array((np.ones(n, proba.dtype), (codes, np.arange(n))), (n_columns, n))
-        expected = np.outer(self.frequency, self.mean)
-        apart = np.asarray(labelled @ proba, dtype=np.float64) / n - expected
+        self.matrix = np.asarray(labelled @ proba, dtype=np.float64)
+        self.matrix /= n
+        self.matrix -= np.outer(self.frequency, self.mean)
         # Neither a class nor a column that does not occur goes with anything.
-        self.matrix = np.divide(
-            apart, np.sqrt(expected), out=np.zeros_like(apart), where=expected > 0
-        )
+        self.matrix *= _inverse_root(self.frequency)[:, None]
+        self.matrix *= _inverse_root(self.mean)
 
     def order(self) -> NDArray[np.intp]:
         """Return the column that fits each class, its own among equals."""
         own = 1e-9 * np.eye(len(self.matrix))
         return linear_sum_assignment(self.matrix + own, maximize=True)[1]
+
+    def halves(self) -> list[tuple[_Associations, _Associations]]:
+        """Return pairs of parts: one to choose an order on, and one to judge it on."""
+        if len(self.mean) == 2:  # there is one other order
+            return [(self, self)]
+        first = _half(self.codes, self.groups)
+        if min(np.count_nonzero(first), np.count_nonzero(~first)) < 2:  # one group
+            return []
+        one, other = (
+            _Associations(
+                self.proba[rows],
+                self.codes[rows],
+                None if self.groups is None else self.groups[rows],
+            )
+            for rows in (first, ~first)
+        )
+        return [(one, other), (other, one)]
 
     def scaled(self, columns: NDArray[np.intp]) -> NDArray[Any]:
         """Return Z of these columns, of which N is the sum over the samples of a class."""
@@ -247,34 +269,29 @@ def misplaced_columns(
     of one entry for each row and column: a larger one shows another order. With several classes,
     the order is chosen on one half of the samples and judged on the other, cycle by cycle.
     """
-    whole = _Associations(proba, codes, groups)
-    if not np.isfinite(whole.mean).all() or len(codes) < 2:
+    return _misplaced(_Associations(proba, codes, groups))
+
+
+def _misplaced(whole: _Associations) -> Misplaced | None:
+    if not np.isfinite(whole.mean).all() or len(whole.codes) < 2:
         return None
-    n_classes = proba.shape[1]
-    halves = [(whole, whole)]  # the only other order of two
-    if n_classes > 2:
-        first = _half(codes, groups)
-        if min(np.count_nonzero(first), np.count_nonzero(~first)) < 2:  # one group
-            return None
-        parts = [
-            _Associations(proba[rows], codes[rows], None if groups is None else groups[rows])
-            for rows in (first, ~first)
-        ]
-        halves = [(parts[0], parts[1]), (parts[1], parts[0])]
+    order = whole.order()
+    cycles = _cycles(order)
+    if not cycles:  # whatever the halves show, no column would move
+        return None
+    n_ways = max(1, len(order) - 2)
     sure: set[int] = set()
-    for choosing, judging in halves:
-        order = choosing.order()
-        for cycle in _cycles(order):
-            if judging.surely_gain(cycle, order[cycle], max(1, n_classes - 2)):
+    for choosing, judging in whole.halves():
+        chosen = choosing.order()
+        for cycle in _cycles(chosen):
+            if judging.surely_gain(cycle, chosen[cycle], n_ways):
                 sure.update(cycle.tolist())
-    if not sure:
-        return None
-    order, column = whole.order(), np.arange(n_classes)
-    for cycle in _cycles(order):
-        if sure & set(cycle.tolist()):
+    column = np.arange(len(order))
+    for cycle in cycles:
+        if sure.intersection(cycle.tolist()):
             column[cycle] = order[cycle]
-    rows = np.arange(len(codes))
-    now, then = proba[rows, codes].mean(), proba[rows, column[codes]].mean()
+    rows = np.arange(len(whole.codes))
+    now, then = (whole.proba[rows, j].mean() for j in (whole.codes, column[whole.codes]))
     # A model may be wrong of some samples and yet have its columns in order.
     return Misplaced(column, float(now), float(then)) if then > now else None
 
@@ -305,17 +322,14 @@ def _cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return cycles
 
 
-def far_below_chance(
-    proba: NDArray[Any], codes: NDArray[np.intp], groups: NDArray[np.intp] | None = None
-) -> bool:
+def _far_below_chance(whole: _Associations) -> bool:
     """Tell whether labels surely have smaller probabilities than without any knowledge.
 
     In the terms of :func:`misplaced_columns`, whether the trace is negative.
     """
-    whole = _Associations(proba, codes, groups)
-    if not np.isfinite(whole.mean).all() or len(codes) < 2:
+    if not np.isfinite(whole.mean).all() or len(whole.codes) < 2:
         return False
-    return whole.surely_gain(np.arange(proba.shape[1]), None, 1)
+    return whole.surely_gain(np.arange(len(whole.mean)), None, 1)
 
 
 def tell_of_order(
@@ -374,8 +388,9 @@ def doubt_of_columns(
             f"probability of the predicted class. If so, pass that of {names[1]!r}, or whether "
             "the predictions are right in place of the labels."
         )
-    found = misplaced_columns(proba, codes, groups)
-    if found is None and (n_columns == 1 or not far_below_chance(proba, codes, groups)):
+    whole = _Associations(proba, codes, groups)
+    found = _misplaced(whole)
+    if found is None and (n_columns == 1 or not _far_below_chance(whole)):
         return None
     if found is None or (len(names) > 2 and _seems_negated(proba, codes, found)):
         return (
@@ -469,11 +484,22 @@ def refuse_negative_name(
         )
 
 
-def knows_labels(proba: Any, codes: NDArray[np.intp]) -> bool:
-    """Tell whether labels are surely more probable than those of other samples."""
-    rows = drawn_rows(len(codes), proba.shape[1], IN_PASSING)
+def knows_labels(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
+    """Tell whether labels surely show most of what the probabilities claim to know.
+
+    That is by how much the label is more probable than those of other samples: sum_k p_k^2 less
+    sum_k p_k f_k, where the probabilities are right and label k has the frequency f_k. Two numbers
+    of a sample are enough for what the labels show, so that many samples can be asked. Models that
+    claim a third too much only cost the time of a look at all columns.
+    """
+    rows = np.arange(len(codes))[drawn_rows(len(codes), 2, IN_PASSING)]
     own = codes[rows]
-    return fits_better(proba[rows], own, np.random.default_rng(0).permutation(own))
+    others = np.random.default_rng(0).permutation(own)
+    shown = proba[rows, own] - proba[rows, others]
+    whole = proba[drawn_rows(len(codes), proba.shape[1], IN_PASSING)].astype(np.float64)
+    frequency = np.bincount(codes, minlength=proba.shape[1]) / len(codes)
+    claimed = float(np.mean(np.square(whole).sum(axis=1) - whole @ frequency))
+    return _surely_above_0(shown) and float(shown.mean()) >= 0.75 * claimed
 
 
 def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
