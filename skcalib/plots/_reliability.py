@@ -340,7 +340,7 @@ class ReliabilityDisplay(PredictionDisplay):
         enough = count >= FEW
         # Areas in square points; the largest dot is about a twentieth as wide as the axes.
         largest = 2.5 * self._characters()
-        size = 36.0 if self.bin_count is None else 10 + largest * count / max(count.max(), 1)
+        size = 36.0 if self.bin_count is None else 10 + largest * count / count.max()
         self.line_ = self._draw_curve(x[enough], y[enough], name, kwargs, markersize=3.5)
         color, marker = self.line_.get_color(), self.line_.get_marker()
         for chosen, face in ((enough, color), (filled & ~enough, "none")):

@@ -44,7 +44,7 @@ def results(models: Mapping[str, ReportData], *, paired: bool, verbose: int = 0)
     With several models the level is shared among the comparisons with the first.
     """
     first, *others = models
-    level = 1 - (1 - LEVEL) / max(len(others), 1)
+    level = 1 - (1 - LEVEL) / len(others)
     scores = {name: _scores(data) for name, data in models.items()}
     step, entries, errors = telling("CalibrationReport", verbose), {}, {}
     for name, data in models.items():
@@ -175,14 +175,13 @@ def _signs(found: dict[str, Any]) -> dict[str, int]:
     The interval of the difference decides or, of the same samples, the paired test, where the
     error differs in the same direction as what recalibration would gain.
     """
-    n_others = max(len(found["differences"]), 1)
-    needed = (OF_PAIRS - (1 - LEVEL)) / n_others
+    needed = (OF_PAIRS - (1 - LEVEL)) / len(found["differences"])
     signs = {}
     for name, change in found["differences"].items():
         error = change[ERROR]
         sign = int(np.sign(error["value"]))
         clear = not error["low"] <= 0 <= error["high"]
-        by_test = error.get("pvalue", 1.0) <= needed and sign == error.get("sign", 0)
+        by_test = error.get("pvalue", 1) <= needed and sign == error["sign"]
         signs[name] = sign if clear or by_test else 0
     return signs
 

@@ -9,6 +9,7 @@ from sklearn.metrics import log_loss
 from skcalib.datasets import make_predictions
 from skcalib.metrics import compare_calibration
 from skcalib.report import CalibrationReport
+from skcalib.report._compare import _signs
 
 from ._page import read_page
 
@@ -60,6 +61,16 @@ def test_equal_models_do_not_differ(models):
     y, probas = models
     report = CalibrationReport.compare({"a": probas["sober"], "b": probas["sober"]}, y)
     assert repr(report) == "CalibrationReport: No difference in calibration shows between a and b."
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "n_others", "sign"), [(0.03, 1, 1), (0.03, 2, 0), (0.05, 1, 0)]
+)
+def test_a_page_calls_equal_models_different_in_5_of_100_cases_at_most(pvalue, n_others, sign):
+    """One of the five is left to the intervals, the others are shared among the models."""
+    error = {"value": 0.01, "low": -0.01, "high": 0.03, "pvalue": pvalue, "sign": 1}
+    differences = {f"model {i}": {"expected_calibration_error": error} for i in range(n_others)}
+    assert set(_signs({"differences": differences}).values()) == {sign}
 
 
 def test_two_months_have_wider_intervals_than_two_models():
