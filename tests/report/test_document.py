@@ -1,0 +1,78 @@
+"""Numbers as a page writes them, by hand."""
+
+from math import inf, nan
+
+import pytest
+
+from skcalib.report._document import (
+    count,
+    interval,
+    number,
+    percent,
+    percent_interval,
+    points,
+    probability,
+    said_and_observed,
+    threshold,
+    with_interval,
+)
+
+
+def _ends(value, low, high):
+    return {"value": value, "low": low, "high": high}
+
+
+@pytest.mark.parametrize(
+    ("write", "value", "expected"),
+    [
+        (number, 0.12345, "0.123"),
+        (number, 0.0, "0.000"),
+        # Small ones are not rounded away.
+        (number, 0.00051, "0.001"),
+        (number, 0.00049, "0.0005"),
+        (number, -0.00041, "-0.0004"),
+        (number, None, "-"),
+        (number, nan, "-"),
+        (number, inf, "infinite"),
+        (number, -inf, "-infinite"),
+        (percent, 0.0, "0.0 %"),
+        (percent, 0.12345, "12.3 %"),
+        (percent, 0.9994, "99.9 %"),
+        # Less than all are not shown as all.
+        (percent, 0.9996, ">99.9 %"),
+        (percent, 1.0, "100.0 %"),
+        (percent, None, "-"),
+        (percent, nan, "-"),
+        (probability, 0.00099, "<0.001"),
+        (probability, 0.001, "0.001"),
+        (interval, _ends(0.5, 0.25, 0.0004), "0.250 to 0.0004"),
+        (interval, _ends(0.5, nan, nan), "-"),
+        (with_interval, _ends(0.5, 0.25, 0.75), "0.500 (0.250 to 0.750)"),
+        (percent_interval, _ends(0.5, 0.25, 0.75), "50.0 % (25.0-75.0)"),
+        (percent_interval, _ends(nan, nan, nan), "-"),
+        (threshold, 0.99994, "0.9999"),
+        (threshold, 0.99996, "1 - 4e-05"),
+        (threshold, 1.0, "1.0000"),
+        (threshold, None, "-"),
+        (count, 1234567.0, "1 234 567"),
+        (points, 0.01, "1.0 point"),
+        (points, 0.0, "0.0 points"),
+        (points, 0.0994, "9.9 points"),
+        (points, 0.0996, "10 points"),
+    ],
+)
+def test_numbers(write, value, expected):
+    assert write(value).replace("\u00a0", " ") == expected
+
+
+@pytest.mark.parametrize(
+    ("says", "observed", "expected"),
+    [
+        (0.5, (0.521, 0.479, 0.561), ("50 %", "52 %", "48 to 56 %")),
+        (0.503, (0.521, 0.496, 0.561), ("50.3 %", "52.1 %", "49.6 to 56.1 %")),
+        (0.5, (0.5, 0.25, 0.75), ("50.00 %", "50.00 %", "25.00 to 75.00 %")),
+    ],
+)
+def test_what_was_said_differs_from_what_was_observed_also_when_rounded(says, observed, expected):
+    found = said_and_observed({"says": says, "is": _ends(*observed)})
+    assert tuple(text.replace("\u00a0", " ") for text in found) == expected
