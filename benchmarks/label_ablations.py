@@ -317,7 +317,12 @@ RULES = [
     _rule("matrix", "whether flips are between classes", ("near",), ROUNDS + "_KINDS"),
     _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
-    _rule("confusions", "whether judges may confuse classes", _no_confusions, MODEL + "_doubt"),
+    _rule(
+        "confusions",
+        "whether judges may confuse classes",
+        _no_confusions,
+        MODEL + "_confusions",
+    ),
     _rule("judges of none", "those fitted to given labels", _of_last, ROUNDS + "_of_none"),
     _rule("twins", "whether there are any", _no_twins, ISSUES + "with_twins"),
 ]

@@ -1,4 +1,4 @@
-"""Votes as people hand them in: a matrix with gaps, a table, or a long list."""
+"""Votes in the forms that users have: a matrix with gaps, a table, or a long list."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ._votes import Votes
 
 
 class LongVotes:
-    """Votes of annotators on samples, without a cell for who was not asked.
+    """Votes of annotators on samples, stored without the cells where nobody voted.
 
-    :func:`votes_from_long` makes it, and `fit` takes it as ``votes=``. It has one row for each
-    sample, so that cross-validation slices it with the rows of X.
+    :func:`votes_from_long` returns it, and `fit` takes it as ``votes=``. It has one row for each
+    sample, so cross-validation can slice it with the rows of X.
 
     Attributes
     ----------
@@ -62,11 +62,12 @@ class LongVotes:
         starts = np.searchsorted(self._sample, np.arange(len(self) + 1), sorter=order)
         count = np.diff(starts)[rows]
         ends = np.cumsum(count)
-        places = np.arange(count.sum()) + np.repeat(starts[rows] - ends + count, count)
-        kept, sample = order[places], np.repeat(np.arange(len(rows)), count)
-        who, said = self._annotator[kept], self._label[kept]
-        every = np.ones(len(kept), dtype=bool)
-        return LongVotes(self.index[rows], self.annotators, sample, who, said, every)
+        # The votes on row i are starts[i] ... starts[i] + count[i] - 1 in `order`.
+        within = np.arange(count.sum()) + np.repeat(starts[rows] - ends + count, count)
+        kept, sample = order[within], np.repeat(np.arange(len(rows)), count)
+        annotator, label = self._annotator[kept], self._label[kept]
+        given = np.ones(len(kept), dtype=bool)
+        return LongVotes(self.index[rows], self.annotators, sample, annotator, label, given)
 
     def __repr__(self) -> str:
         n_samples, n_annotators = self.shape
@@ -77,30 +78,36 @@ class LongVotes:
 def votes_from_long(
     samples: ArrayLike, annotators: ArrayLike, labels: ArrayLike, *, index: Any = None
 ) -> LongVotes:
-    """Return votes that come as a long list: who said what of which sample.
+    """Turn a long list of votes (who gave which label to which sample) into ``votes=``.
+
+    Use it where labels come as one line per vote, as crowdsourcing platforms export them: the
+    result takes memory for the votes only, not for every pair of sample and annotator.
 
     Parameters
     ----------
     samples : array-like of shape (n_votes,)
         The sample of each vote: its name, or its position.
     annotators : array-like of shape (n_votes,)
-        Who voted, a name of any kind.
+        Who voted: a name or number.
     labels : array-like of shape (n_votes,)
-        What he or she said, integers or strings. Missing values (None, NaN) are no votes.
+        The label that he or she gave, an integer or a string. Missing values (None, NaN) are no
+        votes.
     index : array-like of shape (n_samples,), default=None
         Names of all samples in the order of the rows of X, such as ``X.index`` or
-        ``range(len(X))``; those without a vote are named here too. None means the samples that
-        occur, sorted.
+        ``range(len(X))``, including samples without a vote. None means the samples that occur in
+        `samples`, sorted.
 
     Returns
     -------
-    votes : object of shape (n_samples, n_annotators)
-        What ``votes=`` takes, one row for each sample. Only votes that were given take memory.
+    votes : LongVotes of shape (n_samples, n_annotators)
+        For ``votes=`` of :meth:`LabelIssueFinder.fit`, one row for each sample. It has attributes
+        ``index`` (names of the samples), ``annotators`` (names) and ``shape``, and can be sliced
+        by rows.
 
     Raises
     ------
     ValueError
-        If lengths differ, if somebody votes twice on one sample, or if a sample is not in
+        If lengths differ, if an annotator votes twice on one sample, or if a sample is not in
         `index`.
 
     See Also
@@ -114,6 +121,14 @@ def votes_from_long(
     >>> annotators = ["Ann", "Bob", "Ann", "Bob", "Cy"]
     >>> votes_from_long(samples, annotators, ["cat", "dog", "dog", "cat", "cat"])
     LongVotes(5 votes of 3 annotators on 3 samples)
+
+    With ``index``, the rows are those of X, here with a sample "d" that has no vote:
+
+    >>> votes = votes_from_long(
+    ...     samples, annotators, ["cat", "dog", "dog", "cat", "cat"], index=["a", "b", "c", "d"]
+    ... )
+    >>> votes.shape
+    (4, 3)
     """
     entries = _entries(labels, "labels")
     given = ~is_missing(entries)
@@ -123,13 +138,13 @@ def votes_from_long(
     _, names, codes = _coded(annotators, "annotators", len(entries))
     occurring, sample_names, sample = _coded(samples, "samples", len(entries))
     if index is not None:
-        place = {name: row for row, name in enumerate(np.asarray(index, dtype=object).tolist())}
-        if len(place) < len(index):
+        row_of = {name: row for row, name in enumerate(np.asarray(index, dtype=object).tolist())}
+        if len(row_of) < len(index):
             raise ValueError("index must name every sample once, got a name twice.")
-        unknown = [name for name in occurring if name not in place]
+        unknown = [name for name in occurring if name not in row_of]
         if unknown:
             raise ValueError(f"samples must be in index, got {unknown[0]!r}, which is not.")
-        sample = np.array([place[name] for name in occurring])[sample]
+        sample = np.array([row_of[name] for name in occurring])[sample]
         sample_names = np.asarray(index)
     sample, codes = sample[given], codes[given]
     pairs = sample * len(names) + codes
@@ -148,18 +163,19 @@ def votes_from_long(
 def _coded(
     values: Any, name: str, n_votes: int
 ) -> tuple[list[Any], NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct names, as a list and as an array, and the position of every entry's."""
     if len(values) != n_votes:
         raise ValueError(
             f"{name} must have one entry for each of the {n_votes} labels, got {len(values)}."
         )
     names, codes = group_codes(values, n_votes, name=name)
     if names.dtype == object and is_missing(names).any():
-        raise ValueError(f"{name} must name one for every vote, got a missing value.")
+        raise ValueError(f"{name} must have a name for every vote, got a missing value.")
     return names.tolist(), names, codes
 
 
 def _entries(values: Any, name: str) -> NDArray[Any]:
-    """Return a 1-D array of objects: from a list numpy would make a text of NaN among texts."""
+    """Return a 1-D array of objects; numpy itself would turn a NaN among texts into 'nan'."""
     if hasattr(values, "dtype"):
         values = as_array(values, name=name)
     plain = [x.item() if isinstance(x, np.generic) else x for x in values]
@@ -169,26 +185,26 @@ def _entries(values: Any, name: str) -> NDArray[Any]:
 
 
 def _as_votes(entries: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return labels, integers or strings; a blank is an error."""
+    """Return labels as integers or strings; a blank text is an error."""
     if any(isinstance(entry, str) and not entry.strip() for entry in entries.tolist()):
         raise ValueError(f"{name} must be None or NaN where nobody voted, got a blank text.")
     return as_labels(entries, name=name)
 
 
 class Read(NamedTuple):
-    """Votes that were read."""
+    """Votes as the model takes them, and what it needs to return values in the user's form."""
 
     votes: Votes
     classes: NDArray[Any]
     annotators: NDArray[Any]  # names, or positions of the columns
-    place: NDArray[np.intp] | None  # of every vote in a long list; None for a matrix
-    n_places: int
+    entry: NDArray[np.intp] | None  # of every vote in a long list; None for a matrix
+    n_entries: int
 
     def in_form(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return one value for each vote in the form in which the votes came, NaN for none."""
-        if self.place is not None:
-            result = np.full(self.n_places, np.nan)
-            result[self.place] = values
+        """Return one value per vote in the form of the user's votes; NaN where nobody voted."""
+        if self.entry is not None:
+            result = np.full(self.n_entries, np.nan)
+            result[self.entry] = values
             return result
         result = np.full((self.votes.n_samples, self.votes.n_annotators), np.nan)
         result[self.votes.sample, self.votes.annotator] = values
@@ -196,14 +212,14 @@ class Read(NamedTuple):
 
 
 def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
-    """Return votes of any form, with the classes that they and the labels name.
+    """Read votes of any form; their classes are those of votes and labels together.
 
-    `samples` are X and y as they came, whose index has to be that of a frame of votes.
+    `samples` are the user's X and y: a DataFrame of votes must have the same index.
     """
-    place, n_places = None, 0
+    entry, n_entries = None, 0
     if isinstance(votes, LongVotes):
         order = np.argsort(votes._sample, kind="stable")
-        place, n_places = np.flatnonzero(votes._given)[order], len(votes._given)
+        entry, n_entries = np.flatnonzero(votes._given)[order], len(votes._given)
         sample, annotator, label = (
             votes._sample[order],
             votes._annotator[order],
@@ -221,16 +237,16 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
         _warn_of_marker(classes)
     codes = class_positions(label, classes)
     read = Votes(sample, annotator, codes, shape[0], shape[1], len(classes))
-    return Read(read, classes, names, place, n_places)
+    return Read(read, classes, names, entry, n_entries)
 
 
 def _warn_of_marker(classes: NDArray[Any]) -> None:
-    """Warn of -1 beside 0, 1, 2, ...; with 0 and 1 alone, it may be an opinion: negative."""
+    """Warn if classes are -1, 0, 1, 2, ...; -1, 0, 1 may well mean negative, neutral, positive."""
     n = len(classes)
     if classes.dtype.kind in "iuf" and n > 3 and np.array_equal(classes, np.arange(-1, n - 1)):
         warn(
-            f"votes holds -1 beside 0 to {n - 2}, and takes it for a class. If it stands for no "
-            "vote, pass NaN or None there, such as by np.where(votes == -1, np.nan, votes)."
+            f"votes has labels -1 and 0 to {n - 2}, and -1 counts as a class. If it means 'no "
+            "vote', replace it by NaN: np.where(votes == -1, np.nan, votes)."
         )
 
 
@@ -240,13 +256,13 @@ def _check_index(votes: Any, samples: tuple[Any, ...]) -> None:
         return
     if not index.equals(other):
         raise ValueError(
-            "votes must have the index of X and y in the same order, got another one; "
-            "votes.loc[X.index] puts them in order, votes.to_numpy() takes them as they are."
+            "votes must have the index of X and y in the same order, got another one; pass "
+            "votes.loc[X.index] to reorder the rows, or votes.to_numpy() to keep their order."
         )
 
 
 def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[int, int]]:
-    """Return samples, annotators and labels of the votes, names of the annotators, the shape."""
+    """Return sample, annotator and label of every vote, names of the annotators, and the shape."""
     if issparse(votes):
         raise TypeError(
             "votes must be an array with NaN where nobody voted, or votes_from_long(samples, "
@@ -256,7 +272,7 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
         names = np.asarray(votes.columns)
         if len(set(names.tolist())) < len(names):
             raise ValueError(
-                "votes must have one column for each annotator, got a name of a column twice."
+                "votes must have one column for each annotator, got two columns of one name."
             )
         columns = [votes.iloc[:, k].to_numpy() for k in range(votes.shape[1])]
         shape = votes.shape
@@ -290,7 +306,7 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
 
 
 def _of_column(column: NDArray[Any], name: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return where an annotator voted, and what."""
+    """Return the rows where an annotator voted, and the labels there."""
     if column.dtype.kind in "biuU":
         given = np.ones(len(column), dtype=bool)
     elif column.dtype.kind == "f":
@@ -302,5 +318,6 @@ def _of_column(column: NDArray[Any], name: Any) -> tuple[NDArray[np.intp], NDArr
     title = f"votes of annotator {name!r}"
     if not len(rows):
         return rows, np.array([], dtype=np.int64)
-    said = column[given]
-    return rows, _as_votes(said, title) if said.dtype.kind in "OU" else as_labels(said, name=title)
+    label = column[given]
+    read = _as_votes if label.dtype.kind in "OU" else as_labels
+    return rows, read(label, name=title)

@@ -1,4 +1,4 @@
-"""What labels that somebody has checked say about all others."""
+"""What checked labels say about all others: corrected probabilities, and the noise rate."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..utils.checking._labels import as_labels, encode
 from ..utils.checking._proba import binomial_interval
 from ._limits import FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN
 
-# Log-odds beyond this are those of certainty: single precision knows no smaller probability.
+# Log-odds are cut here: exp(-80) is about the smallest probability of single precision.
 FARTHEST = 80.0
 
 
 def log_odds_of(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return log-odds of the labels, exact also where a probability is rounded to 1."""
+    """Return log-odds of the labels, exact also where the probability rounds to 1."""
     rows = np.arange(len(codes))
     own = proba[rows, codes]
     proba[rows, codes] = 0.0
@@ -32,7 +32,7 @@ def log_odds_of(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 class Draw(NamedTuple):
-    """Samples that were drawn to be checked, and how likely each of them was drawn."""
+    """Samples that were drawn to be checked, with their inclusion probabilities."""
 
     positions: NDArray[np.intp]
     inclusion: NDArray[np.float64]
@@ -40,7 +40,7 @@ class Draw(NamedTuple):
 
 
 class Line(NamedTuple):
-    """``logit p' = intercept + slope logit p``, slope > 0, so that the ranking stays."""
+    """``logit p' = intercept + slope logit p`` with slope > 0, which keeps the ranking."""
 
     intercept: float = 0.0
     slope: float = 1.0
@@ -50,21 +50,20 @@ class Line(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """Rate of wrong labels by checks that were drawn."""
+    """The rate of wrong labels, estimated from drawn checks."""
 
     line: Line
     rate: float
     interval: tuple[float, float]
-    # How the interval narrows with further checks: the error of the mean residual, and, where few
-    # checks are wrong or right, of a binomial fraction.
+    # For `half_width`: the residuals, or a binomial fraction where few checks are wrong or right.
     residuals: NDArray[np.float64]
-    share: NDArray[np.float64]  # what the checks stand for, 1 on average
+    share: NDArray[np.float64]  # weight of each check, 1 on average
     inclusion: NDArray[np.float64]
     fraction: float
-    n_effective: float | None
+    n_effective: float | None  # None: the interval is that of the residuals
 
     def half_width(self, n_checks: int) -> float:
-        """Return half the width of the interval with so many checks of the same kind."""
+        """Return half the width of the interval with `n_checks` checks of this kind."""
         times = n_checks / len(self.residuals)
         if self.n_effective is not None:
             return 0.5 * float(np.diff(_binomial(self.fraction, self.n_effective * times))[0])
@@ -82,17 +81,17 @@ def _error_of_mean(
     inclusion: NDArray[np.float64],
     times: float = 1.0,
 ) -> float:
-    """Return half of a t interval of the mean, with so many times as many of them."""
+    """Return half the width of a t interval of the mean, with `times` as many residuals."""
     n_now, n_then = len(residuals), len(residuals) * times
-    unseen = 1.0 - np.minimum(inclusion * times, 1.0)
-    variance = float(unseen @ (residuals - residuals.mean()) ** 2) / (n_now - 1)
-    n_drawn = max(int(np.count_nonzero(inclusion < 1.0)), 1)  # others are known
-    variance += UNSEEN / n_then * float(unseen @ share**2) / n_drawn
+    left = 1.0 - np.minimum(inclusion * times, 1.0)  # finite population: 0 if all are checked
+    variance = float(left @ (residuals - residuals.mean()) ** 2) / (n_now - 1)
+    n_drawn = max(int(np.count_nonzero(inclusion < 1.0)), 1)  # the others are certain
+    variance += UNSEEN / n_then * float(left @ share**2) / n_drawn
     return float(t.ppf(0.975, n_now - 1) * np.sqrt(variance / n_then))
 
 
 def inclusion(size: NDArray[np.float64], n_checks: int) -> NDArray[np.float64]:
-    """Return how likely every sample is drawn, in proportion to its size and at most surely."""
+    """Return inclusion probabilities in proportion to `size`, at most 1, with sum `n_checks`."""
     proba = np.zeros_like(size)
     sure = np.zeros(len(size), dtype=bool)
     while True:
@@ -105,25 +104,25 @@ def inclusion(size: NDArray[np.float64], n_checks: int) -> NDArray[np.float64]:
 
 
 def drawn(proba: NDArray[np.float64], rng: np.random.RandomState) -> NDArray[np.intp]:
-    """Draw samples of these probabilities, which sum to a whole number: systematic sampling.
+    """Draw samples with these inclusion probabilities, which sum to an integer.
 
-    The samples stand in random order on a line, each as long as its probability, and every point
-    one unit after the other draws the sample it falls on.
+    Systematic sampling: the samples lie in random order on a line, each as long as its
+    probability. Points one unit apart, from a random start, draw the samples that they hit.
     """
     order = rng.permutation(len(proba))
     ends = np.cumsum(proba[order])
     points = rng.uniform() + np.arange(round(float(ends[-1])))
-    place = np.minimum(np.searchsorted(ends, points, side="right"), len(order) - 1)
-    return np.sort(order[place])
+    hit = np.minimum(np.searchsorted(ends, points, side="right"), len(order) - 1)
+    return np.sort(order[hit])
 
 
 def informative_size(
     log_odds: NDArray[np.float64], weight: NDArray[np.float64], n_checks: int
 ) -> NDArray[np.float64]:
-    """Return in which proportion samples tell most of the rate.
+    """Return sizes for `inclusion` that make the error of the rate small.
 
-    The best is in proportion to the standard deviation of what is not known. Its square is
-    p (1 - p), and as much more as so many checks may leave unseen.
+    It is smallest if samples are drawn in proportion to the standard deviation of the residual.
+    Its square is p (1 - p), plus UNSEEN / n_checks for mistakes of the model.
     """
     variance = expit(log_odds) * expit(-log_odds) + UNSEEN / n_checks
     return weight * np.sqrt(variance)
@@ -132,20 +131,20 @@ def informative_size(
 def rank_z(
     log_odds: NDArray[np.float64], weight: NDArray[np.float64], checked: NDArray[np.intp]
 ) -> float:
-    """Return by how many standard errors the mean rank of the checked differs from that of all."""
+    """Return by how many standard errors the mean rank of the checks differs from that of all."""
     rank, share = rankdata(log_odds), weight / weight.sum()
     mean = float(share @ rank)
     seen = share[checked].sum()
     error = np.sqrt(share @ (rank - mean) ** 2 * max(1.0 - seen, 0.0) / len(checked))
-    # Equal ranks differ from their mean by rounding.
-    whole = len(checked) == np.count_nonzero(weight) or np.ptp(rank) == 0
-    return 0.0 if whole else float((rank[checked].mean() - mean) / error)
+    # All are checked, or all ranks are equal (and rounding would decide).
+    no_choice = len(checked) == np.count_nonzero(weight) or np.ptp(rank) == 0
+    return 0.0 if no_choice else float((rank[checked].mean() - mean) / error)
 
 
 def draws_among(draws: list[Draw], rows: NDArray[np.intp]) -> list[Draw]:
-    """Return the draws whose samples are all among the rows, the latest first.
+    """Return the draws whose samples are all among `rows`, the latest first.
 
-    One that brings nothing new, such as a draw that was repeated, is left out.
+    A draw without new samples, such as a repeated one, is left out.
     """
     found: list[Draw] = []
     seen = np.array([], dtype=np.intp)
@@ -157,7 +156,7 @@ def draws_among(draws: list[Draw], rows: NDArray[np.intp]) -> list[Draw]:
 
 
 def mostly_among(draws: list[Draw], rows: NDArray[np.intp]) -> Draw | None:
-    """Return the latest draw that has all of the rows, or most of whose samples are among them."""
+    """Return the latest draw that holds all of `rows`, or has most of its samples among them."""
     for draw in reversed(draws):
         if np.isin(rows, draw.positions).all() or np.isin(draw.positions, rows).mean() > 0.5:
             return draw
@@ -165,17 +164,17 @@ def mostly_among(draws: list[Draw], rows: NDArray[np.intp]) -> Draw | None:
 
 
 def stands_for(draws: list[Draw], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return how many samples each of the rows stands for: their sum has the right mean.
+    """Return how many samples each of `rows` stands for in an unbiased sum over all samples.
 
-    Every draw estimates a sum over all samples without bias: what it drew by the inverse of the
-    probability, what it could not draw as it is. The draws count by their number of samples.
+    In one draw (Horvitz-Thompson) that is one over the inclusion probability for a drawn sample,
+    1 for a sample that could not be drawn. Draws are averaged by their number of samples.
     """
     total, n_all = np.zeros(len(rows)), sum(len(draw.positions) for draw in draws)
     for draw in draws:
         part = np.isin(rows, draw.excluded).astype(float)
-        place = np.searchsorted(draw.positions, rows).clip(max=len(draw.positions) - 1)
-        here = draw.positions[place] == rows
-        part[here] = 1.0 / draw.inclusion[place[here]]
+        index = np.searchsorted(draw.positions, rows).clip(max=len(draw.positions) - 1)
+        drawn = draw.positions[index] == rows
+        part[drawn] = 1.0 / draw.inclusion[index[drawn]]
         total += part * len(draw.positions) / n_all
     return total
 
@@ -187,14 +186,14 @@ def rate_of(
     is_wrong: NDArray[np.bool_],
     number: NDArray[np.float64],
 ) -> Rate:
-    """Correct probabilities by checks that were drawn, and the rate by their residuals.
+    """Return the line that corrects the probabilities, and the prediction-powered rate.
 
-    A line on the log-odds is fitted to the checks, each counted as often as it stands for
-    samples. The rate is the mean of 1 - p' over all samples plus the weighted mean of
-    w - (1 - p') over the checks, which takes out what the model has wrong [1]_; its standard
-    error is that of the second mean, with half an error more than the checks have shown.
-    `log_odds` and `weight` are of all samples; `checked` are positions, `is_wrong` tells whether
-    the labels there were wrong, and `number` how many samples each check stands for.
+    The line is fitted to the log-odds of the checks, each weighted by the number of samples that
+    it stands for. The rate is the mean of 1 - p' over all samples, plus the weighted mean residual
+    w - (1 - p') of the checks, which removes the bias of the model [1]_. The standard error is
+    that of the mean residual, with UNSEEN added to the squares. `log_odds` and `weight` are of all
+    samples; `checked` are positions, `is_wrong` says whether the labels there are wrong, and
+    `number` is how many samples each check stands for.
 
     References
     ----------
@@ -204,15 +203,15 @@ def rate_of(
     share = number * weight[checked]
     share = share / share.mean()
     line = fitted_line(log_odds[checked], ~is_wrong, share)
-    # A line has seen its own checks: residuals are those of lines that have not.
+    # Cross-fitting: residuals are those of lines fitted to the other folds.
     fold, residuals, rate = np.arange(len(checked)) % N_FOLDS, np.empty(len(checked)), 0.0
-    for own in (fold == number for number in range(min(N_FOLDS, len(checked)))):
+    for own in (fold == k for k in range(min(N_FOLDS, len(checked)))):
         other = fitted_line(log_odds[checked[~own]], ~is_wrong[~own], share[~own])
         residuals[own] = share[own] * (is_wrong[own] - expit(-other(log_odds[checked[own]])))
         rate += float(np.average(expit(-other(log_odds)), weights=weight)) * own.mean()
     rate += float(residuals.mean())
     inclusion = 1.0 / np.maximum(number, 1.0)
-    # What stands for itself alone is known, and so is what is checked of the others.
+    # Checks that stand only for themselves are certain: they are no sample of others.
     drawn, part = number > 1.0, weight[checked] / weight.sum()
     known_wrong, known_right = float(part @ is_wrong), float(part @ ~is_wrong)
     fraction, n_effective = 0.0, None
@@ -235,9 +234,9 @@ def rate_of(
 def fitted_line(
     log_odds: NDArray[np.float64], is_right: NDArray[np.bool_], count: NDArray[np.float64]
 ) -> Line:
-    """Return the most probable line: a logistic regression with a prior.
+    """Return the most probable line: a logistic regression with a normal prior.
 
-    The slope stays above 0, since a line that falls would turn the ranking around.
+    It is fitted to the log of the slope, so the slope is positive and the ranking stays.
     """
     sign = np.where(is_right, 1.0, -1.0)
 
@@ -258,8 +257,8 @@ def fitted_line(
 def answers(
     true_labels: Any, classes: NDArray[Any], n_checks: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the classes of the answers, -1 for none of them, and which answers are missing."""
-    if not hasattr(true_labels, "dtype"):  # numpy would make a text of NaN among texts
+    """Return the classes of the answers (-1: none of them), and which answers are missing."""
+    if not hasattr(true_labels, "dtype"):  # numpy would turn a NaN among texts into 'nan'
         given = [x.item() if isinstance(x, np.generic) else x for x in true_labels]
         true_labels = np.empty(len(given), dtype=object)
         true_labels[:] = given
@@ -285,9 +284,9 @@ def answers(
     none = is_missing(entries)
     if none.all():
         raise ValueError(
-            f"true_labels must have an answer, got {n_checks} missing values: each would say that "
-            "a label is wrong and no class is right. If nobody has answered yet, do not "
-            "recalibrate; if that is so of all of them, check one more sample, of a class."
+            f"true_labels must have an answer, got {n_checks} missing values, each of which says "
+            "that the label is wrong and no class is right. If nobody has answered yet, do not "
+            "recalibrate; if no class is right for any of them, check one more sample, of a class."
         )
     entries[none] = entries[np.argmin(none)]  # any class; marked below
     known = as_labels(entries if none.any() else array, name="true_labels")

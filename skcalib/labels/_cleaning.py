@@ -41,31 +41,32 @@ from ._limits import SOFT_MASS
 
 
 class LabelCleaningClassifier(DelegatingClassifier):
-    """Classifier trained on cleaned labels.
+    """Find wrong labels, correct or down-weight them, and train a classifier on the result.
 
-    `fit` judges the labels of the training samples of this very call, cleans them, and fits the
-    classifier on the result. Under cross-validation, nothing leaks from the validation fold, whose
-    labels are the given ones.
+    `fit` finds wrong labels with a :class:`LabelIssueFinder`, changes them according to `action`,
+    and fits the classifier. All of this uses only the samples passed to `fit`, so nothing leaks in
+    cross-validation; a validation fold keeps its labels as given.
 
     Parameters
     ----------
     estimator : classifier
         The classifier. A clone is fitted.
     finder : LabelIssueFinder, default=None
-        What judges the labels. A clone is fitted; None means ``LabelIssueFinder()``. Its scorer
+        Finds the wrong labels; None means ``LabelIssueFinder()``. A clone is fitted. Its estimator
         may be a Pipeline that embeds the samples first. A finder that was recalibrated on the
-        samples of `fit` is taken as it is, and so is one in a ``FrozenEstimator``.
+        samples of `fit` is used as it is, and so is one in a ``FrozenEstimator``.
     action : {"soft", "relabel", "drop", "weight"}, default="soft"
         What happens to the labels:
 
-        - "soft": every sample is learned with all labels that it may have, weighted by their
-          probabilities. A classifier whose `fit` has a parameter ``target_proba``, as
-          :class:`~skcalib.nets.CalibratedNetClassifier` has, gets the probabilities of all
-          classes and the labels as given. For any other, a sample is repeated with the most
-          probable labels that together have a probability of .99.
+        - "soft": the classifier learns every sample with all its possible labels, weighted by
+          their probabilities. If its `fit` has a parameter ``target_proba``, like that of
+          :class:`~skcalib.nets.CalibratedNetClassifier`, it gets the probabilities of all classes
+          there, and the given labels as `y`. Otherwise every sample is repeated with its most
+          probable labels, up to a total probability of .99.
         - "relabel": issues get their suggested label.
-        - "drop": issues are left out.
-        - "weight": every sample keeps its label, weighted by the probability that it is right.
+        - "drop": issues are removed.
+        - "weight": every sample keeps its label and is weighted by the probability that the label
+          is right.
 
         "weight" needs a classifier whose `fit` takes ``sample_weight``, and so does "soft"
         without ``target_proba``.
@@ -76,18 +77,18 @@ class LabelCleaningClassifier(DelegatingClassifier):
     Attributes
     ----------
     finder_ : LabelIssueFinder
-        The fitted finder; samples of weight 0 are left out of it.
+        The fitted finder; it was fitted without the samples of weight 0.
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_, feature_names_in_ : int and ndarray of str
-        Of `estimator_`, where it has them.
+        Number and names of features, if `estimator_` has them.
 
     See Also
     --------
-    LabelIssueFinder : The labels alone.
-    skcalib.difficulty.DifficultyAwareClassifier : Weights that follow difficulty.
+    LabelIssueFinder : Find wrong labels without training a classifier.
+    skcalib.difficulty.DifficultyAwareClassifier : Weight samples by their difficulty.
 
     Examples
     --------
@@ -137,29 +138,29 @@ class LabelCleaningClassifier(DelegatingClassifier):
         votes: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Judge and clean the labels, then fit the classifier.
+        """Find wrong labels, clean them, then fit the classifier.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a list of n_samples objects
-            Whatever the finder and the classifier take.
+            Samples, in a form that both the finder and the classifier take.
         y : array-like of shape (n_samples,)
-            Labels.
+            Their labels, some of which may be wrong.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for the finder and for the classifier.
+            Weights of the samples, for both the finder and the classifier.
         verified : array-like of shape (n_samples,), dtype bool, default=None
-            Samples whose label is known to be right; for the finder.
+            True for samples whose label is known to be right; for the finder.
         groups : array-like of shape (n_samples,), default=None
             Which samples belong together, such as those of a patient; for the folds of the
-            finder, and for the `fit` of a classifier that takes groups.
+            finder, and for the classifier if its `fit` takes groups.
         votes : array-like of shape (n_samples, n_annotators), default=None
-            What several people said of each sample, for the finder, which judges `y` by it:
-            :meth:`LabelIssueFinder.fit`. With metadata routing,
-            ``set_fit_request(votes=True)`` sends them here from a Pipeline or `cross_validate`,
-            a row for each sample.
+            Labels that several people gave each sample, NaN or None where somebody was not asked;
+            the finder uses them to judge `y` (see :meth:`LabelIssueFinder.fit`). With metadata
+            routing, ``set_fit_request(votes=True)`` passes them on from a Pipeline or
+            `cross_validate`, one row for each sample.
         **fit_params : dict
-            Further parameters of ``estimator.fit``; those with one entry per sample go along with
-            the samples.
+            Further parameters of ``estimator.fit``. Those with one entry per sample are sliced and
+            repeated like the samples.
 
         Returns
         -------
@@ -169,35 +170,35 @@ class LabelCleaningClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If the classifier does not take the weights that it needs, or if a frozen finder has
-            judged other labels.
+            If `action` needs weights and the classifier's `fit` takes none, or if a frozen finder
+            was fitted to other labels.
 
         Warns
         -----
         SkcalibWarning
-            If no sample of a class is left; its probability will be 0.
+            If no sample of a class is left: the class will get probability 0.
         """
         of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
         X, labels = samples_and_labels(X, y, **of_rows)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
-        # With metadata routing, this is where weights that nobody has asked for are refused.
+        # With metadata routing, weights that nobody requested are an error here.
         to_route = weight if _routing_enabled() else None
         params = inner_fit_params(self, "estimator", to_route, fit_params, groups)
         target_name = _target_parameter(self.estimator) if self.action == "soft" else None
         repeats = self.action == "soft" and target_name is None
         if weight is not None or repeats or self.action == "weight":
             weight_name = _weight_parameter(self.estimator)
-            # The weights come in again below, for the samples that are learned.
+            # They come back below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
         step = telling(type(self).__name__, self.verbose)
         with step("finder"):
             given = of_rows | {"sample_weight": weight, "votes": votes}
             self.finder_ = self._fitted_finder(X, labels, used, **given)
-        # A finder that is taken as it is has judged the samples of weight 0 as well.
+        # A finder that is used as it is also holds the samples of weight 0.
         judged = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
-        # A checked sample of none of the classes is not learned.
+        # Do not learn a checked sample that belongs to no class.
         learned = np.flatnonzero(self.finder_.label_proba_[judged].any(axis=1))
         rows, cleaned, factor = self._cleaned(
             labels[used[learned]], judged[learned], repeats=repeats
@@ -205,7 +206,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         rows = used[learned[rows]]
         params = _check_method_params(X, params, indices=rows)
         if repeats and groups is None and not _routing_enabled():
-            # Folds of the classifier keep together what is one sample.
+            # The classifier's own folds must keep the copies of a sample together.
             params |= group_params(self.estimator, rows)
         if factor is not None or weight is not None:
             own = 1.0 if weight is None else weight[rows]
@@ -233,17 +234,17 @@ class LabelCleaningClassifier(DelegatingClassifier):
             return fitted
         if frozen:
             raise ValueError(
-                "finder must have judged the labels of this fit where it is frozen, got one that "
-                "has not."
+                "finder must be fitted to the labels of this fit if it is frozen, got one that is "
+                "not; unfreeze it to have it fitted here."
             )
         warn_if_fitted(finder=finder)
         params = {name: value for name, value in given.items() if value is not None}
         return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
 
     def _targets(self, judged: NDArray[np.intp]) -> NDArray[np.floating]:
-        """Return the probabilities of the labels in the order of the classes of the classifier."""
+        """Return the probabilities of the labels, with columns in the classifier's order."""
         proba, classes = self.finder_.label_proba_[judged], self.finder_.classes_
-        # As nets of skorch have it: their columns are in the order of their parameter `classes`.
+        # The columns of a skorch net follow its parameter `classes`.
         named = getattr(last_step(self.estimator)[0], "classes", None)
         if named is None:
             return proba
@@ -254,18 +255,18 @@ class LabelCleaningClassifier(DelegatingClassifier):
     def _cleaned(
         self, labels: NDArray[Any], judged: NDArray[np.intp], *, repeats: bool
     ) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.float64] | None]:
-        """Return the samples to learn (some of them repeatedly), their labels, and weights."""
-        issues, everything = self.finder_.issues_[judged], np.arange(len(labels))
-        issue = issues["is_issue"].astype(bool)
+        """Return the samples to learn (some of them several times), their labels and weights."""
+        issues, every = self.finder_.issues_[judged], np.arange(len(labels))
+        is_issue = issues["is_issue"].astype(bool)
         if self.action == "drop":
-            return everything[~issue], labels[~issue], None
+            return every[~is_issue], labels[~is_issue], None
         if self.action == "relabel":
             suggested = issues["suggested_label"].astype(labels.dtype)
-            return everything, np.where(issue, suggested, labels), None
+            return every, np.where(is_issue, suggested, labels), None
         if self.action == "weight":
-            return everything, labels, issues["p_label_correct"].astype(np.float64)
+            return every, labels, issues["p_label_correct"].astype(np.float64)
         if not repeats:
-            return everything, labels, None
+            return every, labels, None
         rows, columns, weights = soft_labels(self.finder_.label_proba_[judged])
         return rows, self.finder_.classes_[columns], weights
 
@@ -275,8 +276,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         Returns
         -------
         routing : MetadataRouter
-            `sample_weight`, `verified`, `groups` and `votes` are used by this object; further
-            metadata of `fit` goes to the classifier, as it requests.
+            This object uses `sample_weight`, `verified`, `groups` and `votes`; further metadata
+            of `fit` goes to the classifier, if it requests them.
         """
         return fit_router(self, estimator=self.estimator)
 
@@ -290,38 +291,41 @@ def soft_labels(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Return (samples, classes, weights) of the most probable labels of each sample.
 
-    As many as have a probability of `mass` together; the weights of a sample add up to one.
+    They are as many as it takes for a total probability of `mass`; a sample's weights sum to one.
     """
     order = np.argsort(-label_proba, axis=1, kind="stable")
     ranked = np.take_along_axis(label_proba, order, axis=1).astype(np.float64)
-    # What stands before a label decides whether it is still needed: the first always is.
+    # A label is needed if those before it have less than `mass`: the first always is.
     before = np.cumsum(ranked, axis=1) - ranked
     kept = before < mass
     ranked[~kept] = 0.0
     ranked /= ranked.sum(axis=1, keepdims=True)
-    samples, places = np.nonzero(kept)
-    return samples, order[samples, places], ranked[samples, places]
+    samples, ranks = np.nonzero(kept)
+    return samples, order[samples, ranks], ranked[samples, ranks]
 
 
 def _weight_parameter(estimator: Any) -> str:
-    """Return the name under which `fit` takes the weights of the samples."""
+    """Return the name of the parameter of `fit` that takes the weights."""
     final, prefix = _receiver(estimator)
     check_fit_takes(final, "sample_weight", " (action='relabel' and action='drop' need none)")
     return prefix + "sample_weight"
 
 
 def _target_parameter(estimator: Any) -> str | None:
-    """Return the name under which `fit` takes probabilities as targets; None if it does not."""
+    """Return the name of the parameter of `fit` that takes soft targets; None without one."""
     final, prefix = _receiver(estimator)
-    if isinstance(final, Pipeline):  # it passes on what its steps request
+    if isinstance(final, Pipeline):  # with routing, it passes on what its steps request
         requested = get_routing_for_object(final).consumes("fit", ["target_proba"])
         return "target_proba" if requested else None
-    # By its name: what ``**fit_params`` would do with it is anybody's guess.
+    # It must have this name: nobody knows what ``**fit_params`` would do with it.
     return prefix + "target_proba" if has_fit_parameter(final, "target_proba") else None
 
 
 def _receiver(estimator: Any) -> tuple[Any, str]:
-    """Return what takes parameters of `fit`, and their prefix: with routing a Pipeline itself."""
+    """Return the estimator whose `fit` gets the parameters, and their prefix.
+
+    That is the last step of a Pipeline or, with metadata routing, the Pipeline itself.
+    """
     return (estimator, "") if _routing_enabled() else last_step(estimator)
 
 

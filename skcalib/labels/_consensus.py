@@ -1,4 +1,4 @@
-"""What the votes of several people and the judges make of every sample, together."""
+"""Labels by several people: fit the judges and the model of the votes in turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._votes import Scale, VoteModel, Votes, evidence_of, scale_of
 
 
 class Consensus(NamedTuple):
-    """What a fit has learned from the votes."""
+    """What `fit` has learned from the votes."""
 
     model: VoteModel
     scale: Scale
@@ -30,7 +30,7 @@ class Consensus(NamedTuple):
     ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Return probabilities of the classes, margins, log-losses and novelty of new samples.
 
-        Their label is taken for the vote of an average annotator.
+        Each label counts as the vote of an average annotator.
         """
         scores, novelty = _of_new(self.judges, X, len(codes), classes)
         rows, nobody = np.arange(len(codes)), np.full(len(codes), -1)
@@ -45,11 +45,14 @@ class Consensus(NamedTuple):
 def margins(
     model: VoteModel, codes: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return margins, and log-losses of the labels, by the judges alone; without any, by votes."""
+    """Return margins and log-losses of the labels by the judges; without judges, by the votes."""
     rows, judged = np.arange(len(codes)), len(model.evidence.scores)
-    belief = model.belief() if judged else np.log(np.maximum(model.posterior(), 1e-300))
-    own = belief[rows, codes]
-    return 2.0 * (belief.max(axis=1) - own), -own
+    if judged:
+        log_proba = model.judges_log_proba()
+    else:
+        log_proba = np.log(np.maximum(model.posterior(), 1e-300))
+    own = log_proba[rows, codes]
+    return 2.0 * (log_proba.max(axis=1) - own), -own
 
 
 def agree(
@@ -63,36 +66,36 @@ def agree(
     everybody: bool,
     step: Telling,
 ) -> Consensus:
-    """Find what is most likely, and refit the judges to it while that makes votes more likely.
+    """Estimate the true labels, and refit the judges to them while votes become more likely.
 
-    `judges_of` gets the samples that somebody voted on (or all, if nothing is fitted), with what
-    is believed of them so far, and returns their judges and the X of all others, which are new to
-    the judges.
+    `judges_of` gets the samples with a vote (all samples if `everybody`, for precomputed
+    probabilities) and their estimated labels. It returns the judges of these samples, and the X of
+    the others, which are new samples to the judges.
     """
     voted = np.full(votes.n_samples, everybody)
     voted[votes.sample] = True
     asked, others = np.flatnonzero(voted), np.flatnonzero(~voted)
     alone = VoteModel(votes, evidence_of([], votes, weight, known))
     last = Consensus(alone, Scale((), 0.0, 1.0), {}, np.full(votes.n_samples, np.nan))
-    if everybody:  # who needs no labels
-        believed = np.zeros(len(asked), dtype=np.intp)
+    if everybody:  # precomputed probabilities need no labels
+        estimated = np.zeros(len(asked), dtype=np.intp)
     else:
         with step("votes alone"):
-            # Most votes win; between equally many, the votes of all decide.
-            believed = (votes.counts() + 0.5 * alone.climb().posterior())[asked].argmax(axis=1)
-    judges, X_others = judges_of(asked, believed)
+            # The majority vote; the model of the votes breaks ties.
+            estimated = (votes.counts() + 0.5 * alone.climb().posterior())[asked].argmax(axis=1)
+    judges, X_others = judges_of(asked, estimated)
     if not judges:
         alone.temper()
         return last
     for number in range(1 if everybody else n_refits + 1):
         stage = f"refit {number}" if number else "fit"
         with step(f"{stage}: judges"):
-            scores, novelty = _of_asked(judges, classes[believed], classes)
+            scores, novelty = _of_asked(judges, classes[estimated], classes)
             if len(others):
                 new, far = _of_new(judges, X_others, len(others), classes)
-                place = np.argsort(np.concatenate([asked, others]))
-                scores = [np.concatenate(pair)[place] for pair in zip(scores, new)]
-                novelty = np.concatenate([novelty, far])[place]
+                order = np.argsort(np.concatenate([asked, others]))
+                scores = [np.concatenate(pair)[order] for pair in zip(scores, new)]
+                novelty = np.concatenate([novelty, far])[order]
         with step(f"{stage}: votes and judges"):
             scale = scale_of(scores, votes, weight)
             model = VoteModel(votes, evidence_of(scores, votes, weight, known, scale)).fit()
@@ -101,16 +104,16 @@ def agree(
         last = Consensus(model, scale, judges, novelty)
         again = model.posterior()[asked].argmax(axis=1)
         outside = len(again) - np.bincount(again).max()
-        if (again == believed).all() or outside < FEWEST_OF_A_CLASS:
+        if (again == estimated).all() or outside < FEWEST_OF_A_CLASS:
             break
-        believed = again
+        estimated = again
     return last
 
 
 def _of_asked(
     judges: dict[str, Judge], labels: NDArray, classes: NDArray
 ) -> tuple[list[NDArray], NDArray[np.float64]]:
-    """Return scores of every judge, and the novelty by the first that tells how far."""
+    """Return scores of every judge, and the novelty by the first one that has distances."""
     scores, novelty = [], np.full(len(labels), np.nan)
     for judge in judges.values():
         distances = judge.distances(labels, classes)[:]
@@ -123,18 +126,19 @@ def _of_asked(
 def _of_new(
     judges: dict[str, Judge], X: Any, n_samples: int, classes: NDArray
 ) -> tuple[list[NDArray], NDArray[np.float64]]:
-    """Return the same of samples that the judges have not seen."""
+    """Return scores and novelty of samples that the judges have not seen."""
     distances, novelty = distances_of_new(judges, X, n_samples, classes)
     return [_score(raw) for raw in distances], novelty
 
 
 def _score(distances: NDArray) -> NDArray[np.float64]:
+    """Return log-probabilities up to a constant, cut like distances."""
     excess = distances - distances.min(axis=1, keepdims=True)
     return -0.5 * np.minimum(excess, FAR)
 
 
 def agreement(votes: Votes, codes: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
-    """Return how many votes every sample has, and the fraction of them for its label."""
+    """Return the number of votes on every sample, and the fraction of them for its label."""
     number = np.bincount(votes.sample, minlength=votes.n_samples)
     same = np.bincount(votes.sample, votes.label == codes[votes.sample], votes.n_samples)
     share = np.full(votes.n_samples, np.nan)
@@ -146,7 +150,7 @@ class Voted(NamedTuple):
     """What a fitted finder keeps of the votes."""
 
     read: Read
-    model: VoteModel | None  # None for one vote a sample, which the model of labels explains
+    model: VoteModel | None  # None if every sample has one vote: that is a label
 
 
 def flips_of(votes: Votes, proba: NDArray, weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -164,24 +168,24 @@ def rate_of_consensus(
 ) -> tuple[float, float]:
     """Return an interval of the rate of wrong labels.
 
-    Its lower end holds if people err together no more than the likelihood has it. What people and
-    judges get wrong together no vote can tell, so that the upper end reaches up to all labels that
-    the judges, or most votes on the sample, do not expect.
+    The lower end assumes that people err together no more than the model says. Mistakes that
+    people and judges share show in no vote, so the upper end covers all labels that the judges
+    (without judges, most votes on the sample) do not predict.
     """
     weight, rows = found.model.evidence.weight, np.arange(len(codes))
     share = weight / weight.sum()
     right = found.model.posterior(power=False)[rows, codes]
     error = 1.96 * float(np.sqrt(share**2 @ (right * (1.0 - right))))
     low = min(float(share @ (1.0 - right)), rate) - error
-    belief = found.model.belief() if found.judges else found.model.votes.counts()
-    unexpected = float(share @ (belief[rows, codes] < belief.max(axis=1)))
+    score = found.model.judges_log_proba() if found.judges else found.model.votes.counts()
+    unexpected = float(share @ (score[rows, codes] < score.max(axis=1)))
     size = np.asarray(1.0 / float(share @ share))
     high = float(binomial_interval(np.asarray(unexpected), size, 0.95)[1])
     return max(low, 0.0), min(max(rate + error, high), 1.0)
 
 
 def doubts_of_votes(model: VoteModel, codes: NDArray[np.intp]) -> tuple[str, ...]:
-    """Return the reasons to doubt the probabilities, a sentence each."""
+    """Return the sentences of `doubts_` after a fit to votes."""
     votes, doubts = model.votes, []
     number = np.bincount(votes.sample, minlength=votes.n_samples)
     same = agreement(votes, codes)[1]

@@ -1,7 +1,7 @@
-"""What is judged once: rows that are equal, with equal labels; and which samples are near twins.
+"""Copies: equal rows with equal labels are judged once, and near twins are found.
 
-A copy is no second opinion. A judge that has seen the copy of a sample foretells its label, right
-or wrong, so that wrong labels of copies would never be found.
+A judge that has seen a copy of a sample predicts its label, right or wrong. So wrong labels of
+copies would never be found if a copy could judge the other.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ._limits import FEW, N_NEIGHBORS, SOME_SAMPLES, STANDARD_ERRORS
 
 
 class Distinct(NamedTuple):
-    """One row for all that are equal and have the same label."""
+    """The distinct samples: one row for all that are equal and have the same label."""
 
     rows: NDArray[np.intp]  # positions of those that are judged
-    of_sample: NDArray[np.intp]  # for every sample, its place among these
-    groups: NDArray[np.intp] | None  # which of the rows belong together, None if none do
-    copies: NDArray[np.intp] | None  # group of equal rows of every sample, None if none is
+    of_sample: NDArray[np.intp]  # for every sample, its position in `rows`
+    groups: NDArray[np.intp] | None  # of every row in `rows`; None without groups
+    copies: NDArray[np.intp] | None  # of every sample, the group of equal rows; None without any
 
     def total(self, values: NDArray) -> NDArray[np.float64]:
         """Return the sum of the values of equal samples."""
@@ -38,10 +38,7 @@ class Distinct(NamedTuple):
 
 
 def distinct_of(X: Any, codes: NDArray[np.intp], groups: Any) -> Distinct:
-    """Return what of X, labels and groups is judged once, and what is judged apart.
-
-    X is None where every sample is judged.
-    """
+    """Return the distinct samples. With ``X=None``, every sample is distinct."""
     n_samples = len(codes)
     given = None if groups is None else group_codes(groups, n_samples)[1]
     copies = None if X is None else copy_codes(X)
@@ -58,18 +55,19 @@ def distinct_of(X: Any, codes: NDArray[np.intp], groups: Any) -> Distinct:
 
 
 class Copied(NamedTuple):
-    """Rows that repeat, or nearly, with the same votes."""
+    """Rows that are equal, or near twins, and have the same votes."""
 
-    twins: NDArray[np.intp] | None  # which rows are near twins, None if none are
-    share: NDArray[np.float64]  # one over the number of copies of a row with its votes
+    twins: NDArray[np.intp] | None  # groups of near twins; None without any
+    share: NDArray[np.float64]  # weight of a row: one over the number of its copies
 
 
 def copied_votes(X: Any, alike: NDArray[np.intp]) -> Copied:
-    """Return which rows are copies with their votes, which are no further evidence.
+    """Return which rows are copies that have the same votes: their votes count once.
 
-    Rows of which everybody said the same have the same number in `alike`. Where few of the nearest
-    rows do, these are near twins, if there are any at all. Where many do, nobody knows which, and
-    the row stands for as much as others on average: copying does not depend on the votes.
+    Rows on which everybody voted the same have the same number in `alike`. If any twins exist, a
+    row's twins are the nearest rows with its number, where few of the nearest have it. Where many
+    have it, its copies are not known, and it gets the average weight of rows whose copies are:
+    whether a row is copied does not depend on the votes.
     """
     every, twins = np.arange(len(alike)), None
     if len(np.unique(alike)) == len(alike):
@@ -91,7 +89,7 @@ def copied_votes(X: Any, alike: NDArray[np.intp]) -> Copied:
         agree[:, n_twins:] = False
         left, right = np.nonzero(agree)[0], nearest[agree]
         twins = _connected(left, right, same if twins is None else twins)
-    if twins is None:  # equal rows may well be other samples, on which people agree
+    if twins is None:  # equal rows may be different samples on which people agree
         return Copied(None, np.ones(len(alike)))
     share = 1.0 / np.bincount(same)[same]
     if clear.any():
@@ -100,7 +98,7 @@ def copied_votes(X: Any, alike: NDArray[np.intp]) -> Copied:
 
 
 def joined(groups: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return groups in which samples are together that are so in either."""
+    """Return groups that keep together what either of the two keeps together."""
     _, start, group = np.unique(others, return_index=True, return_inverse=True)
     return _connected(np.arange(len(groups)), start[group], groups)
 
@@ -108,11 +106,11 @@ def joined(groups: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.int
 def with_twins(
     X: Any, codes: NDArray[np.intp], groups: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Return groups in which near twins, such as augmented pictures, are together; else None.
+    """Return groups that keep near twins, such as augmented pictures, together; else None.
 
-    A wrong label surprises the neighbors of a sample, all alike. Where its nearest ones have the
-    same wrong label and the next ones do not, these are copies. X is looked at as it is and
-    standardized: noise in a column that is nearly constant parts copies after scaling.
+    A wrong label differs from the labels of all neighbors. If the very nearest neighbors have the
+    same label and the next ones do not, they are copies. They are searched for in X as it is, and
+    in standardized X: after scaling, the noise of a nearly constant column can separate copies.
     """
     for features in _looks(X):
         n_twins = _n_twins(features, codes)
@@ -122,7 +120,7 @@ def with_twins(
 
 
 def _looks(X: Any) -> Iterator[NDArray]:
-    """Yield X as it is and standardized; nothing where it is not of numbers, or has few rows."""
+    """Yield X as it is and standardized; nothing if X has no numbers, or few rows."""
     if getattr(X, "ndim", 0) != 2 or issparse(X) or len(X) <= 2 * (FEW + N_NEIGHBORS):
         return
     X = np.asarray(X)
@@ -134,28 +132,29 @@ def _looks(X: Any) -> Iterator[NDArray]:
 
 
 def _n_twins(X: NDArray, codes: NDArray[np.intp]) -> int:
-    """Return how many near twins samples have, 0 where their labels show none."""
+    """Return how many near twins a sample has; 0 if the labels show none."""
     asked = np.random.default_rng(0).permutation(len(X))[:SOME_SAMPLES]
     search = NearestNeighbors(n_neighbors=FEW + N_NEIGHBORS + 2, algorithm="brute").fit(X)
     nearest = search.kneighbors(X[asked], return_distance=False)
-    # The sample itself is among them, first or after an equal one.
+    # Remove the sample itself, which is first or follows an equal one.
     own = nearest == asked[:, None]
     own[~own.any(axis=1), -1] = True
     nearest = nearest[~own].reshape(len(asked), -1)
     same = codes[nearest] == codes[asked][:, None]
-    surprising = same[:, -N_NEIGHBORS:].sum(axis=1) <= 1
+    unexpected = same[:, -N_NEIGHBORS:].sum(axis=1) <= 1
     found, largest = 0, 0.0
     for number in range(1, FEW + 1):
-        # Where labels differ from place to place, they agree less and less, without such a step.
-        more = same[surprising, number - 1].astype(float) - same[surprising, number]
-        sure = more.sum() > STANDARD_ERRORS * np.sqrt(np.square(more).sum())
-        if sure and more.mean() > largest:
-            found, largest = number, more.mean()
+        # Twins make agreement drop in one step after the last twin. Labels that merely vary over
+        # space agree less and less, without a step.
+        drop = same[unexpected, number - 1].astype(float) - same[unexpected, number]
+        sure = drop.sum() > STANDARD_ERRORS * np.sqrt(np.square(drop).sum())
+        if sure and drop.mean() > largest:
+            found, largest = number, drop.mean()
     return found
 
 
 def _linked(X: NDArray, n_twins: int, groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    """Return groups of samples that are among the nearest of one another, and of `groups`."""
+    """Return `groups`, joined where two samples are among each other's nearest."""
     nearest = NearestNeighbors(n_neighbors=n_twins, algorithm="brute").fit(X).kneighbors_graph()
     links = nearest.multiply(nearest.T).tocoo()
     return _connected(links.row, links.col, np.arange(len(X)) if groups is None else groups)
@@ -164,11 +163,12 @@ def _linked(X: NDArray, n_twins: int, groups: NDArray[np.intp] | None) -> NDArra
 def _connected(
     left: NDArray[np.intp], right: NDArray[np.intp], groups: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return groups of samples that are linked; those of a group are linked to its first one."""
+    """Return groups that also join linked samples, ``left[i]`` with ``right[i]``."""
     n_samples = len(groups)
     _, start, group = np.unique(groups, return_index=True, return_inverse=True)
+    # Every sample is also linked to the first one of its group.
     left = np.concatenate([left, np.arange(n_samples)])
     right = np.concatenate([right, start[group]])
     ones = np.ones(len(left), dtype=np.int8)
-    whole = coo_array((ones, (left, right)), shape=(n_samples,) * 2)
-    return connected_components(whole, directed=False)[1].astype(np.intp)
+    links = coo_array((ones, (left, right)), shape=(n_samples,) * 2)
+    return connected_components(links, directed=False)[1].astype(np.intp)

@@ -1,8 +1,8 @@
-"""Ready probabilities in chunks of a dask array: labels are counted, rows drawn, all are judged.
+"""Precomputed probabilities in chunks of a dask array.
 
-The search for what explains the labels looks at a random part of very many samples, here and in
-memory at the same. So three passes do: over the labels, over the drawn rows, and over what the
-explanation makes of all rows, of which sums come back.
+With very many samples, the noise model is fitted to a random part of them: to the same part here
+as in memory. So there are three passes: count the labels, fetch the drawn rows, and sum the
+probabilities of wrong labels over all rows.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from ._judges import Precomputed, blocks_of
 from ._noise_model import positions_to_fit
 from ._rounds import Explanation
 
-# Of the samples drawn, and of one sample of every class: probabilities, labels, weights, verified.
+# Arrays with one entry per sample: probabilities, labels, weights, verified.
 Rows = list[NDArray[Any]]
 
 
 class Labels(NamedTuple):
-    """What one pass over labels and weights tells."""
+    """What one pass over labels and weights finds."""
 
     classes: NDArray[Any]
-    size: NDArray[Any]  # weight of the samples of every class
-    place: NDArray[np.intp]  # (n_classes, 2) the chunk and the row of a sample of every class
-    n_counted: list[int]  # in every chunk, samples of positive weight
-    sums: NDArray[np.float64]  # of weights, of their squares, and of those of verified labels
+    size: NDArray[Any]  # total weight of every class
+    example: NDArray[np.intp]  # (n_classes, 2) chunk and row of one sample of every class
+    n_counted: list[int]  # samples of positive weight, per chunk
+    sums: NDArray[np.float64]  # of weights, of squared weights, of weights of verified labels
 
     def joined(self, other: Labels) -> Labels:
-        """Return what these chunks tell, and the next ones."""
+        """Return the labels of these chunks and the chunks after them."""
         if not len(self.classes) or not len(other.classes):
             classes = other.classes if len(other.classes) else self.classes
         else:
             classes = joined_classes(self.classes, other.classes, name="y")
-        size, place = np.zeros(len(classes)), np.zeros((len(classes), 2), dtype=np.intp)
+        size, example = np.zeros(len(classes)), np.zeros((len(classes), 2), dtype=np.intp)
         for part, shift in ((other, len(self.n_counted)), (self, 0)):
             if len(part.classes):
                 columns = encode(part.classes, classes)
                 size[columns] += part.size
-                place[columns] = part.place + np.array([shift, 0])
+                example[columns] = part.example + np.array([shift, 0])
         n_counted = self.n_counted + other.n_counted
-        return Labels(classes, size, place, n_counted, self.sums + other.sums)
+        return Labels(classes, size, example, n_counted, self.sums + other.sums)
 
 
 class LabelsInChunks:
@@ -64,17 +64,17 @@ class LabelsInChunks:
         self.lazily = aligned(X=X, **given)
 
     def labels(self) -> Labels:
-        """Return what the labels tell."""
+        """Return the labels of all chunks."""
         _, y, weight, verified = self.once
         return reduce_chunks(_labels_of, Labels.joined, y, weight, verified)
 
     def rows(self, labels: Labels) -> tuple[Rows, Rows]:
-        """Return the samples that the search looks at, and one of every class."""
+        """Return the samples to fit the noise model to, and one sample of every class."""
         end = np.cumsum(labels.n_counted)
         drawn = positions_to_fit(int(end[-1]), len(labels.classes))
         start = end - labels.n_counted
         inside = np.split(drawn, np.searchsorted(drawn, end[:-1]))
-        chunk, row = labels.place.T
+        chunk, row = labels.example.T
         wanted = [
             (rows - first, row[chunk == number])
             for number, (rows, first) in enumerate(zip(inside, start))
@@ -83,13 +83,13 @@ class LabelsInChunks:
         return found[:4], found[4:]
 
     def sums(self, explanation: Explanation, classes: NDArray, threshold: float) -> NDArray:
-        """Return sums: weight of flipped labels, issues, weight of wrong labels of every class."""
+        """Return the weight of flips, the number of issues, and per class the wrong weight."""
         of_chunk = partial(_sums_of, explanation, classes, threshold)
         return reduce_chunks(of_chunk, np.add, *self.once)
 
 
 def judge_of(drawn: Rows, others: Rows) -> Precomputed:
-    """Return the judge of the samples drawn; the others tell which column is whose."""
+    """Return the judge of the drawn samples; `others` add the classes that these lack."""
     lacking = ~np.isin(others[1], drawn[1])
     judge = Precomputed(*(np.concatenate([a, b[lacking]]) for a, b in zip(drawn[:2], others)))
     judge.proba = judge.proba[: len(drawn[1])]
@@ -97,21 +97,21 @@ def judge_of(drawn: Rows, others: Rows) -> Precomputed:
 
 
 def refuse_in_chunks(estimator: Any, y: Any, groups: Any, votes: Any) -> None:
-    """Raise for what is not judged in chunks; the error says what to do."""
+    """Raise an error for what chunks do not support; it says what to do instead."""
     if not isinstance(estimator, str):
         raise TypeError(
-            "X must be in memory here, got a collection of dask: in chunks, the finder judges "
-            "ready probabilities, LabelIssueFinder('precomputed').fit(proba, y). To judge by "
-            "features, take a sample, such as X[::100].compute(); the finder fitted to it judges "
-            "all chunks by judge_labels(X, y)."
+            "X must be in memory here, got a collection of dask: in chunks, the finder takes "
+            "probabilities, LabelIssueFinder('precomputed').fit(proba, y). To use features, take "
+            "a sample, such as X[::100].compute(), and fit the finder to it; its "
+            "judge_labels(X, y) then takes all chunks."
         )
     if y is None or votes is not None:
         raise TypeError(
-            "y must be given and votes be None where X is a collection of dask; for votes, take a "
-            "sample of all that is passed, such as X[::100].compute()."
+            "y must be given and votes must be None if X is a collection of dask; to use votes, "
+            "take a sample, such as X[::100].compute() and the same rows of votes."
         )
     if groups is not None:
-        raise ValueError("groups must be None for probabilities at hand, got groups.")
+        raise ValueError("groups must be None for precomputed probabilities, got groups.")
 
 
 def _labels_of(y: Any, weight: Any, verified: Any) -> Labels:
@@ -121,16 +121,16 @@ def _labels_of(y: Any, weight: Any, verified: Any) -> Labels:
     labels = check_class_labels(y)
     weight, known = _of_rows(weight, verified, len(labels))
     classes, row, codes = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.column_stack([np.zeros_like(row), row])
+    example = np.column_stack([np.zeros_like(row), row])
     sums = np.array([weight.sum(), weight @ weight, weight @ known])
     size = np.bincount(codes, weight)
-    return Labels(classes, size, place, [int(np.count_nonzero(weight))], sums)
+    return Labels(classes, size, example, [int(np.count_nonzero(weight))], sums)
 
 
 def _of_rows(
     weight: Any, verified: Any, n_samples: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the weights and which labels are verified; of a chunk, all weights may be 0."""
+    """Return weights and verified labels of a chunk, whose weights may all be 0."""
     given = None if weight is None else np.asarray(weight)
     checked = check_weights(given, n_samples) if given is not None and given.any() else given
     none = np.zeros(n_samples, dtype=bool)
@@ -170,9 +170,9 @@ def _sums_of(
     proba, codes = check_proba_matrix(X, name="X"), encode(check_class_labels(y), classes)
     for rows in blocks_of(proba.shape):
         given = proba[rows], codes[rows], classes, known[rows]
-        belief, found = explanation.beliefs(*given)[:2]
+        prior, found = explanation.before_hidden(*given)[:2]
         flipped = 1.0 - np.take_along_axis(found, codes[rows, None], axis=1).astype(np.float64)
-        explanation.add_hidden(found, belief, known[rows])
+        explanation.add_hidden(found, prior, known[rows])
         p_correct = expit(log_odds_of(found, codes[rows]))
         sums[0] += weight[rows] @ flipped[:, 0]
         sums[1] += np.count_nonzero(p_correct < threshold)

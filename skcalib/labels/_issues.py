@@ -1,8 +1,9 @@
-"""Find wrong labels, and say how sure that is."""
+"""Find wrong labels, with the probability that each label is right."""
 
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -91,7 +92,7 @@ from ._in_chunks import Labels, LabelsInChunks, judge_of, refuse_in_chunks
 from ._judges import blocks_of, judges_of, precomputed_of_votes, remarks_on
 from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS
 from ._noise_model import rate_interval
-from ._rounds import Explanation, Given, Judged, judge, with_none_wrong
+from ._rounds import Explanation, Given, Judged, judge, mix_with_none_wrong
 from ._trust import doubts_of
 from ._votes import Votes, gain_of_a_vote
 
@@ -99,30 +100,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _TWINS = (
-    "{} samples have a near twin with the same surprising label, such as an augmented copy; twins "
-    "are kept together and do not judge one another. If you know which belong together, pass "
-    "groups=."
+    "{} samples have a near twin, such as an augmented copy, with the same unexpected label; "
+    "twins are kept together and do not judge each other. If you know which samples belong "
+    "together, pass groups=."
 )
 _COPIED_VOTES = (
     "{} samples have a near twin with the same votes, such as an augmented copy; these votes "
-    "count once, and twins do not judge one another. If you know which belong together, pass "
-    "groups=."
+    "count once, and twins do not judge each other. If you know which samples belong together, "
+    "pass groups=."
 )
 _NONE_OF_THEM = (
-    "{} of the {} answers are missing values: they count as labels that are wrong, of samples "
-    "that belong to none of the classes. Leave out positions that nobody has answered."
+    "{} of the {} answers are missing values: they say that the label is wrong and the sample "
+    "belongs to no class. Leave out positions that nobody has answered."
 )
 _UNANSWERED = (
-    "{} of the {} samples that were drawn have no answer. The rate holds if those are no harder "
-    "than the others; ask for the best guess where it is hard to tell."
+    "{} of the {} samples that were drawn have no answer. The rate holds if they are no harder "
+    "than the others; ask for a best guess where it is hard to tell."
 )
-_OF_CHOICE = (
-    "The checked labels are {} suspicious than a random draw would be (z = {:.1f}). They are "
-    "taken as known, and say nothing of the others: the rate of wrong labels stays unchecked. "
-    "Check some that draw_samples_to_check has drawn, and keep the finder that drew them."
+_NOT_RANDOM = (
+    "The checked labels are {} suspicious than a random draw would be (z = {:.1f}). They count as "
+    "known, and say nothing about the others: the rate of wrong labels stays unchecked. Check "
+    "samples drawn by draw_samples_to_check, and keep the finder that drew them."
 )
-
-
 _DRAWN_AGAIN = (
     "All {} samples that were drawn have been checked before: pass them as exclude=, or draw with "
     "another random_state."
@@ -130,145 +129,155 @@ _DRAWN_AGAIN = (
 
 
 class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
-    """Find wrong labels by a model of how labels go wrong.
+    """Find wrong labels, with the probability that each label is right.
 
-    Several models (the judges) say how far every training sample is from every class, each sample
-    left out of its own judgment. How much each model counts, and how often labels go wrong,
-    follow from the given labels by maximum likelihood. Where labels of some classes turn into
-    some others, and a model that confuses classes does not explain it as well, every pair of
-    classes has a rate of its own (`flip_matrix_`); or labels may go to near classes. Bayes' rule
-    then gives the probability that a label is right. There is no threshold on distances to
-    choose, and no network to train.
+    Several models, the judges, predict the label of every sample without having seen it
+    (leave-one-out, out-of-fold or out-of-bag). A noise model combines them: how much each judge
+    counts, and how often labels are wrong, are estimated from the given labels by maximum
+    likelihood. The rate of wrong labels may differ between pairs of classes (`flip_matrix_`) or be
+    higher between similar classes, if the data support that. Bayes' rule then gives the
+    probability that a label is right. There is no distance threshold to choose and no network to
+    train.
 
-    Labels alone cannot tell a wrong label of a hard sample from a right one. Where people gave
-    the labels, `noise_rate_` is a lower bound for that reason, and a hundred random checks settle
-    the rest: `draw_samples_to_check` and `recalibrate`.
+    From labels alone, a wrong label of a hard sample looks like a right one. So `noise_rate_` is a
+    lower bound where people gave the labels. Checking about a hundred randomly drawn labels
+    settles the rate: `draw_samples_to_check` and `recalibrate`.
 
-    Several people who label the same samples (``fit(X, votes=votes)``) tell more: how often each
-    of them is right, how far they err together, and how much one more vote is worth. What people
-    and judges get wrong together, only checks can tell.
+    If several people labeled the same samples (``fit(X, votes=votes)``), the finder also estimates
+    how often each of them is right, how much they err together, and how much one more vote is
+    worth. Mistakes that people and judges share show only in checks.
 
     Parameters
     ----------
     estimator : scorer, Pipeline, classifier, list of them or "precomputed", default=None
-        Who judges.
+        The judges.
 
-        - None: several judges of standardized features, as far as the size of the data allows.
-          Distances of class Gaussians (:class:`~skcalib.difficulty.RelativeMahalanobisScorer`
-          with ``shrinkage="auto"``), a logistic regression out-of-fold, the votes of the nearest
-          neighbors, and a random forest out-of-bag for small tables.
-        - "precomputed": `X` holds class probabilities of a model that has not seen the sample,
-          such as out-of-fold ones. Columns are in the order of the sorted labels, or those of a
-          DataFrame that are named after the labels. Nothing is fitted; a memory map stays on disk.
-          A dict of them, by names of the models, is several judges. Probabilities of samples that
-          the model was trained on defend wrong labels, and nobody can tell from them alone.
-          A dask array stays in its chunks, see `fit`.
+        - None: several judges of standardized features, as the size of the data allows: distances
+          to Gaussian classes (:class:`~skcalib.difficulty.RelativeMahalanobisScorer` with
+          ``shrinkage="auto"``), an out-of-fold logistic regression, nearest neighbors and, for
+          small tables, an out-of-bag random forest.
+        - "precomputed": `X` holds class probabilities from a model that was not trained on the
+          sample, such as out-of-fold ones. Columns are in the order of the sorted labels, or named
+          after the labels in a DataFrame. Nothing is fitted; a memory map stays on disk, and a
+          dask array in its chunks (see `fit`). A dict of probabilities, keyed by name, is several
+          judges. Do not pass probabilities of training samples: their model has learned the wrong
+          labels, and the finder cannot notice that.
         - A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in
           one: leave-one-out distances in closed form.
         - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`. One in a
-          FrozenEstimator is asked as it is; where X holds numbers, `doubts_` tells of one that
-          seems to have been trained on these labels.
+          FrozenEstimator is used without fitting; if X holds numbers, `doubts_` says when it seems
+          to have been trained on these labels.
         - A list of them: each is a judge.
     noise : {"mixed", "random"}, default="mixed"
-        "mixed" looks for classes whose labels turn into certain others, and for flips to classes
-        that are near; "random" takes all flips for equally frequent.
+        "random" assumes one rate of wrong labels for all classes. "mixed" also tries rates that
+        differ between pairs of classes, and wrong labels that go to similar classes.
     threshold : float in (0, 1), default=0.5
-        A sample is an issue where its label is right with less probability than this.
+        A sample is an issue if the probability that its label is right is below this.
     n_refits : int, default=2
-        How often the judges are fitted again, to the repaired labels, at most: without it, wrong
-        labels blur the classes that judge them. A refit is kept only where the given labels are
-        more likely after it. With few samples per class, the probabilities are a mean of those
-        before and after (with five, both count alike).
+        How often, at most, the judges are fitted again to corrected labels: judges fitted to wrong
+        labels recognize them less well. A refit is kept only if it makes the given labels more
+        likely. With few samples per class, the probabilities before and after refits are averaged
+        (with five, equally).
     cv : int, cross-validation generator or iterable, default=5
-        Folds of classifiers; an int is a number of stratified folds. The logistic regression among
-        the judges of ``estimator=None`` has them shuffled, and no more of them than the largest
-        class has samples.
+        Folds of classifiers; an int is a number of stratified folds. The logistic regression of
+        ``estimator=None`` shuffles them, and uses at most as many as the largest class has
+        samples.
     verbose : int, default=0
-        Whether to print every step and its seconds, such as a judge or a refit; 0 prints nothing.
+        Whether to print every step, such as a judge or a refit, and its seconds; 0 prints nothing.
 
     Attributes
     ----------
     issues_ : structured array or dask array of shape (n_samples,)
-        ``label``; ``suggested_label``, the most probable one; ``p_label_correct``; ``margin``,
-        by how much farther the class of the label is than the nearest class; ``difficulty``, the
-        log-loss of the label by the pooled judges; ``novelty``, the squared distance to the
-        nearest class by the first judge with distances, large for samples that belong to none of
-        the classes, NaN without such a judge; ``is_issue``. Larger margin and difficulty =
-        harder. With votes also ``n_votes``, and ``agreement``, the fraction of the votes on the
-        sample for ``label``, NaN without any.
+        One row per sample, in the order of `X`:
+
+        - ``label``: the given label;
+        - ``suggested_label``: the most probable label;
+        - ``p_label_correct``: the probability that the label is right;
+        - ``margin``: pooled squared distance to the class of the label, less that to the nearest
+          class; 0 if the judges predict the label, larger = harder;
+        - ``difficulty``: log-loss of the label by the pooled judges, larger = harder;
+        - ``novelty``: squared distance to the nearest class by the first judge with distances,
+          large for samples that belong to no class; NaN without such a judge;
+        - ``is_issue``: whether ``p_label_correct`` is below `threshold`.
+
+        With votes also ``n_votes`` and ``agreement``, the fraction of the votes on the sample for
+        ``label`` (NaN without votes).
     label_proba_ : ndarray or dask array of shape (n_samples, n_classes)
         Probability of every class to be the true one.
     noise_rate_ : float
-        Estimated fraction of wrong labels. **A lower bound where labels are wrong on hard samples
-        more often than on easy ones**, as those that people give: these look like right labels
-        that are hard to tell. With ``noise="mixed"``, a tenth of the labels are taken to tell
-        nothing beyond what the judges believe, so that it is above 0 for right labels that are
-        hard. After `recalibrate` the estimate is unbiased.
+        Estimated fraction of wrong labels. **A lower bound if labels of hard samples are wrong
+        more often than those of easy ones**, as labels by people are: these look like right
+        labels that are hard to predict. With ``noise="mixed"``, a tenth of the labels is assumed
+        to say nothing beyond the judges' predictions, so the rate is above 0 even if all labels
+        are right, where samples are hard. After `recalibrate` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
-        95 % interval of the fraction of wrong labels. After `fit`, its lower end is that of the
-        profile likelihood, if labels went wrong as the model has it; ready probabilities are
-        taken at their word, if that is less. Its upper end reaches up to
-        all labels that the judges do not expect: mistakes of people on hard samples look like
-        mistakes of the model. Mistakes that the model has learned it covers as far as ready
-        probabilities say themselves that they are unsure. After
-        `recalibrate`, an interval that holds whatever the model.
+        95 % interval of the fraction of wrong labels. After `fit`, the lower end comes from the
+        profile likelihood and holds if the noise model does (for precomputed probabilities also
+        from the probabilities as they are, if that is lower). The upper end covers all labels that
+        the judges do not predict, because people and models err on the same hard samples; for
+        precomputed probabilities also the fraction of mistakes that they expect themselves. After
+        `recalibrate`, the interval does not depend on the model.
     is_trustworthy_ : bool
-        Whether the probabilities were checked: True after `recalibrate` with 50 drawn checks or
-        more.
-        Labels alone cannot tell; `doubts_` says what speaks against the probabilities before.
+        Whether the probabilities were checked: True after `recalibrate` with at least 50 drawn
+        checks. Without checks, `doubts_` says what speaks against the probabilities.
     n_copies_ : int
-        How many rows of X are equal to an earlier one. Equal rows with equal labels are judged
-        once, and equal rows do not judge one another.
+        Number of rows of X that equal an earlier row. Equal rows with equal labels are judged
+        once, and equal rows do not judge each other.
     doubts_ : tuple of str
         Reasons not to trust the probabilities, a sentence each; `fit` warns of them.
     judges_ : dict of str to float
-        Who judged, and their part of the pooled judgement; the parts add up to one.
+        Name of every judge, and its share in the pooled prediction; the shares sum to one.
     n_checks_ : int
-        Number of drawn checks behind the probabilities and the rate; 0 before `recalibrate`, and
-        where the checks were chosen.
+        Number of drawn checks that the probabilities and the rate are based on; 0 before
+        `recalibrate`, and if the checks were not drawn at random.
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
-        Estimated fraction of the samples of a class (row) that have a label (column). Equal
-        outside the diagonal where neither a pair of classes nor near classes stand out.
-        With votes, the fraction of the votes on samples of a class that name another.
+        Estimated fraction of the samples of a class (row) that have a label (column). All entries
+        off the diagonal are equal if the data support no differences between them. With votes,
+        the fraction of the votes on samples of a class (row) for a label (column).
     annotators_ : structured array of shape (n_annotators,)
-        With votes alone: ``annotator``, the name, or the column in `votes`; ``n_votes``;
-        ``accuracy``, the estimated fraction of right votes, drawn to the mean of all annotators
-        as by five more votes; ``accuracy_low`` and ``accuracy_high``, its 95 % interval,
-        by what the others and the judges say without the annotator's votes; ``worst_class``, the
-        class of which the annotator gets most wrong.
+        Only with votes: ``annotator``, the name, or the column in `votes`; ``n_votes``;
+        ``accuracy``, the estimated fraction of right votes, shrunk toward the mean of all
+        annotators by five votes; ``accuracy_low`` and ``accuracy_high``, its 95 % interval, from
+        what the other annotators and the judges say; ``worst_class``, the class with the largest
+        fraction of wrong votes.
     vote_p_correct_ : ndarray of shape (n_samples, n_annotators) or (n_votes,)
-        With votes alone: the probability that each vote is right, in the form of `votes`, NaN
-        where nobody voted; in the order of the list for :func:`votes_from_long`.
+        Only with votes: the probability that each vote is right, in the form of `votes`, NaN
+        where nobody voted; for :func:`votes_from_long`, in the order of its list.
     class_noise_rate_ : ndarray of shape (n_classes,)
-        Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
-        than ten.
+        Estimated fraction of wrong labels among the labels of each class; NaN for a class with
+        fewer than ten.
+    draws_ : list of ndarray
+        Positions of the samples of every `draw_samples_to_check` since `fit`, the latest last.
     classes_ : ndarray of shape (n_classes,)
-        Class labels: those of `y`, and of the votes. What a judge says of other classes is left
-        out.
+        Class labels: those of `y` and of the votes. What a judge predicts for other classes is
+        ignored.
     estimator_ : estimator or None
         The first judge that is an estimator, fitted to the labels of the last refit.
     n_features_in_, feature_names_in_ : int and ndarray of str
-        Of `estimator_`, where it has them.
+        Number and names of features, if `estimator_` has them.
 
     See Also
     --------
     find_label_issues : The table in one call, most suspicious label first.
-    votes_from_long : Votes of several people, from a list of who said what.
+    votes_from_long : Votes of several people from a long list.
     LabelCleaningClassifier : Train a classifier on cleaned labels.
-    skcalib.difficulty.RelativeMahalanobisScorer : A difficulty of every class.
-    skcalib.plots.HardestSamplesDisplay : Shows given and suggested labels.
+    skcalib.report.LabelReviewPage : A page on which people check the labels.
+    skcalib.difficulty.RelativeMahalanobisScorer : The distances, for every class.
+    skcalib.plots.HardestSamplesDisplay : Show images with given and suggested labels.
 
     Notes
     -----
-    With q_k the probability of class k by the pooled judges and T the matrix of flips, labels
-    have the likelihood ``P(y | x) = sum_k q_k(x) T_ky`` [1]_, here with weights of the judges, and
-    with T shrunk toward a common rate. Without a matrix, some of the labels may be drawn from the
-    probabilities of the other classes, ``q_y / (1 - q_k)``. A matrix or near flips are taken
-    where labels left out are more likely by two thirds of a standard error (odds of three to one)
-    than with a common rate, and than with judges that confuse classes.
+    Let q_k(x) be the probability of class k by the pooled judges, and T_ky the fraction of samples
+    of class k that have the label y. A label then has the likelihood
+    ``P(y | x) = sum_k q_k(x) T_ky`` [1]_; here the weights of the judges are fitted too, and T is
+    shrunk toward one common rate. In place of a full T, wrong labels may also be drawn from the
+    predicted probabilities of the other classes, ``q_y / (1 - q_k)``. Either is used only if it
+    makes labels left out more likely, by two thirds of a standard error (odds of three to one),
+    than a common rate does, and than judges that confuse classes.
 
-    Of more than half a million distances, a random part enters the likelihood, the same at every
-    call; all samples are judged. More than 256 classes have a common rate of flips.
+    With more than half a million distances, the noise model is fitted to a random part of the
+    samples, the same one in every call; all samples are judged. With more than 256 classes, wrong
+    labels have a common rate.
 
     References
     ----------
@@ -287,7 +296,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     >>> int(flipped.sum()), int(found.sum()), int((found & flipped).sum())
     (18, 17, 17)
 
-    Somebody looks at thirty of them, drawn at random:
+    People check thirty of them, drawn at random:
 
     >>> rows = finder.draw_samples_to_check(30, random_state=0)
     >>> low, high = finder.recalibrate(rows, y[rows]).noise_rate_interval_
@@ -339,43 +348,43 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         votes: Any = None,
     ) -> Self:
-        """Judge the labels of the samples.
+        """Find the wrong labels among `y`.
 
-        With "precomputed", X may be a dask array, and y, `sample_weight` and `verified` with it.
-        What is learned is then the same, up to rounding: rates, interval, flips and doubts now,
-        `issues_` and `label_proba_` as lazy dask arrays. One process holds a chunk and the part
-        of the samples that the search looks at. Methods that need every sample in memory
-        (`draw_samples_to_check`, `recalibrate`, `noise_rate_by`, `n_more_checks`) are errors then:
-        check labels of a sample in memory, whose finder judges all chunks by `judge_labels`. One
-        matrix of probabilities is judged, and no votes.
+        With "precomputed", X may be a dask array, and so may y, `sample_weight` and `verified`.
+        The results are the same up to rounding: rates, interval, `flip_matrix_` and `doubts_` are
+        computed in `fit`, `issues_` and `label_proba_` are lazy dask arrays. Memory holds one
+        chunk and the samples that the noise model is fitted to. Votes, and a dict of several
+        probabilities, are not supported then, nor are the methods that need all samples in memory:
+        `draw_samples_to_check`, `recalibrate`, `noise_rate_by` and `n_more_checks`. To check
+        labels, fit a finder to a part of the samples in memory; after its checks, its
+        `judge_labels` takes all chunks.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or whatever the estimator takes
-            Samples; a dask array of class probabilities with "precomputed". None judges by the
-            votes alone.
+            Samples; class probabilities with "precomputed". None uses the votes alone.
         y : array-like of shape (n_samples,), default=None
-            Their labels. None takes the most probable class by the votes for the label.
+            Their labels. None, with votes, judges the most probable class by the votes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight k stands for k copies of a sample; one of weight 0 is judged and counts
-            nowhere.
+            Weight k stands for k copies of a sample. A sample of weight 0 is judged, and counts
+            for nothing.
         verified : array-like of shape (n_samples,), dtype bool, default=None
-            Samples whose label is known to be right. They are no issues and tell the model how
-            far the judges can be trusted, which changes little. It learns nothing from them of
-            how many labels are wrong: that takes samples drawn at random, wrong ones among them
-            (`recalibrate`).
+            True for samples whose label is known to be right. They are never issues, and help a
+            little to weight the judges. They do not say how many labels are wrong: for that, check
+            a random draw, wrong labels included (`recalibrate`).
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, such as those of a patient. A classifier is asked about
-            groups that it was not fitted on, a forest by the trees that have not seen the group,
-            neighbors are those of other groups. Distances, which leave out single samples, do not
-            take part then. Equal rows of X are a group without being asked. Passed to the `fit`
-            of a classifier that takes groups as well.
+            Which samples belong together, such as those of a patient. No sample is judged by
+            others of its group: folds keep groups together, a forest uses the trees without the
+            group, and neighbors are of other groups. Gaussian distances leave out single samples,
+            so they are not used by ``estimator=None`` and an error otherwise. Equal rows of X are
+            always kept together. `groups` is also passed to a classifier whose `fit` takes it.
         votes : array-like of shape (n_samples, n_annotators), default=None
-            What several people said of each sample, NaN or None where somebody was not asked; a
-            DataFrame has a column for each annotator, :func:`votes_from_long` reads a long list.
-            A sample without a vote is judged by the others. `y` is then what is judged, and no
-            evidence. Where every sample has one vote, and `y` is None or these votes, the model is
-            that of labels. Samples that repeat with the same votes, or nearly, count once.
+            Labels that several people gave each sample, NaN or None where somebody was not asked.
+            A DataFrame has one column for each annotator; :func:`votes_from_long` reads a long
+            list. The estimated true labels then come from votes and judges alone; `y` is judged by
+            them, and is no evidence. A sample without votes gets its estimate from the judges. If
+            every sample has one vote, and `y` is None or equals the votes, the votes are treated
+            as labels. Equal rows, and near twins, with the same votes count once.
 
         Returns
         -------
@@ -385,17 +394,18 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is one class alone, or if `verified` holds other values than True and False;
-            if votes and samples differ in number or in the index of a frame.
+            If there is only one class, if `verified` holds other values than True and False, or if
+            votes and samples differ in number, or in the index of a DataFrame.
         TypeError
-            If X is a dask array, and the judges take features or votes.
+            If X is a dask array and `estimator` is not "precomputed", or votes are given.
 
         Warns
         -----
         SkcalibWarning
-            If the probabilities cannot be trusted; if class probabilities are taken for features;
-            if columns differ in scale a thousandfold, and the estimator does not scale them; if
-            weights sum to less than half of the number of samples.
+            For every sentence in `doubts_`; if X looks like class probabilities but is used as
+            features; if scales of columns differ by a factor above 1000 and the estimator does
+            not scale them; if weights sum to less than half the number of samples; if near twins
+            are found.
         """
         if is_chunked(X):
             refuse_in_chunks(self.estimator, y, groups, votes)
@@ -417,7 +427,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _fit_chunks(self, chunks: LabelsInChunks) -> Self:
-        """Judge labels by probabilities in chunks: the search is that of memory."""
+        """Fit to precomputed probabilities in chunks, by the same search as in memory."""
         step = telling(type(self).__name__, self.verbose)
         with step("labels of all chunks"):
             found = chunks.labels()
@@ -426,7 +436,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         check_several_classes(found.classes[found.size > 0])
         warn_of_total(float(found.sums[0]), sum(found.n_counted))
         self.classes_, self.n_copies_ = found.classes, 0
-        with step("samples that the search looks at"):
+        with step("samples to fit the noise model to"):
             drawn, others = chunks.rows(found)
         _, labels, weight, known = drawn
         scale = found.sums[0] / found.sums[1]  # as effective_weights
@@ -440,13 +450,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _show_chunks(self, judged: Judged, chunks: LabelsInChunks, found: Labels) -> None:
-        """Set what `fit` has learned of chunks: sums now, and rows when they are asked for."""
+        """Set the attributes of a fit in chunks: rates now, rows of tables lazily."""
         total, _, verified = found.sums
         last, fit = judged.last, judged.fit
-        given: dict[str, Any] = last.given.judges
-        judges = {name: judge.without_samples() for name, judge in given.items()}
+        fitted: dict[str, Any] = last.given.judges
+        judges = {name: judge.without_samples() for name, judge in fitted.items()}
         self._explanation: Explanation | Consensus = Explanation(
-            judges, last.distances[-1], fit, judged.believed, last.given.hidden
+            judges, last.distances[-1], fit, judged.p_any_wrong, last.given.hidden
         )
         explained: Any = self._explanation
         flipped, n_issues, *wrong = chunks.sums(explained, self.classes_, self.threshold)
@@ -455,7 +465,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._forget_earlier("_weight")
         interval = self._interval_of(judged, float(flipped / total), 1.0 - float(verified / total))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
-        self._unchecked(np.empty(0), interval, doubts_of(judged, int(n_issues)))
+        self._set_unchecked(np.empty(0), interval, doubts_of(judged, int(n_issues)))
         X, y, _, known = chunks.lazily
         proba: Any = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
         of_issues, of_proba = self._table_dtype(), np.dtype(proba)
@@ -467,14 +477,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         )  # fmt: skip
 
     def _to_send(self) -> Self:
-        """Return a finder that judges labels, without what it knows of single samples."""
+        """Return a copy that can judge labels, without the arrays of single samples."""
         sent = copy(self)
         for name in ("issues_", "label_proba_", "_weight", "_of_model", "_voted"):
             sent.__dict__.pop(name, None)
         return sent
 
     def _table_dtype(self) -> np.dtype:
-        """Return the dtype of `issues_` in chunks: texts are as long as the longest class."""
+        """Return the dtype of `issues_` in chunks: texts have the length of the longest class."""
         n_classes = len(self.classes_)
         return self._table(self.classes_, np.eye(n_classes), *np.zeros((4, n_classes))).dtype
 
@@ -484,13 +494,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             raise TypeError(
                 f"{method} needs a finder that was fitted in memory, got one of a collection of "
                 "dask: fit another to a sample, X[::100].compute() and y[::100].compute(). After "
-                "its checks, judge_labels(X, y) of it judges all chunks."
+                "its checks, its judge_labels(X, y) takes all chunks."
             )
 
     def _fit_labels_of_votes(
         self, X: Any, y: Any, read: Read, sample_weight: Any, verified: Any, groups: Any
     ) -> Self:
-        """Judge votes that are labels: one for each sample, whoever gave it."""
+        """Treat votes as labels: every sample has one, whoever gave it."""
         codes = np.zeros(read.votes.n_samples, dtype=np.intp)
         codes[read.votes.sample] = read.votes.label
         labels = read.classes[codes] if y is None else y
@@ -499,7 +509,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _samples_and_labels(self, X: Any, y: Any, **of_rows: Any) -> tuple[Any, NDArray[Any]]:
-        # A sparse matrix by keys is a dict as well.
+        # (A scipy DOK matrix is a dict too.)
         models = self.estimator == "precomputed" and isinstance(X, dict) and not issparse(X)
         if models and X:
             X = {str(name): samples_and_labels(m, y, **of_rows)[0] for name, m in X.items()}
@@ -510,12 +520,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         if len(several) > 1 and (text := next((e for e in several if isinstance(e, str)), None)):
             raise ValueError(
-                f"estimator must be a list of scorers and classifiers, got {text!r}; several "
-                'matrices of probabilities are judged as estimator="precomputed" with a dict X.'
+                f"estimator must be a list of scorers and classifiers, got {text!r} in it; for "
+                'several matrices of probabilities, pass estimator="precomputed" and a dict as X.'
             )
         for estimator in several:
             warn_if_fitted(estimator=estimator)
-            if isinstance(estimator, FrozenEstimator):  # an error if it does not know a label
+            if isinstance(estimator, FrozenEstimator):  # raises if it does not know a label
                 joint_classes(estimator, labels)
         for remark in remarks_on(self.estimator, X, labels):
             warn(remark)
@@ -529,16 +539,20 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     def _fit_votes(
         self, X: Any, y: Any, votes: Any, sample_weight: Any, verified: Any, groups: Any
     ) -> Self:
-        """Judge labels by what several people said."""
+        """Fit to the votes of several people."""
         if y is None and verified is not None:
-            raise ValueError("verified must be None without y, whose labels it is about.")
+            raise ValueError(
+                "verified must be None without y: it says which labels in y are right."
+            )
         if X is None and groups is not None:
-            raise ValueError("groups must be None without X, whose samples it is about.")
+            raise ValueError(
+                "groups must be None without X: votes alone have no folds to keep together."
+            )
         read = read_votes(votes, None if y is None else check_class_labels(y), X, y)
         n_samples = read.votes.n_samples
         if X is not None:
             _check_rows(X, n_samples)
-        # Without y, any labels will do to look at X.
+        # Without y, any labels will do to check X.
         labels = np.full(n_samples, read.classes[0]) if y is None else check_class_labels(y)
         _check_rows(labels, n_samples, name="y")
         if X is not None:
@@ -557,16 +571,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         known_class = np.full(n_samples, -1) if codes is None else np.where(known, codes, -1)
 
         copied = self._copied(X, counted)
-
-        def judges(asked: NDArray[np.intp], believed: NDArray[np.intp]) -> tuple[dict, Any]:
-            return self._judges_of_votes(X, counted, asked, believed, given_weight, groups, copied)
-
+        given = {"given_weight": given_weight, "groups": groups, "copied": copied}
         found = agree(
             counted,
             weight if copied is None else weight * copied.share,
             known_class,
             self.classes_,
-            judges,
+            partial(self._judges_of_votes, X, counted, **given),
             n_refits=self.n_refits,
             everybody=isinstance(self.estimator, str),
             step=telling(type(self).__name__, self.verbose),
@@ -577,7 +588,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _copied(self, X: Any, votes: Votes) -> Copied | None:
-        """Return which samples with votes are copies, None where copies are no judges."""
+        """Return which samples with votes are copies; None if copies cannot judge each other."""
         if X is None or isinstance(self.estimator, str) or lists_folds(self.cv):
             return None
         asked = np.unique(votes.sample)
@@ -596,7 +607,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         X: Any,
         votes: Votes,
         asked: NDArray[np.intp],
-        believed: NDArray[np.intp],
+        estimated: NDArray[np.intp],
         given_weight: NDArray[np.float64] | None,
         groups: Any,
         copied: Copied | None,
@@ -606,14 +617,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             return {}, None
         if isinstance(self.estimator, str):
             if groups is not None:
-                raise ValueError("groups must be None for probabilities at hand, got groups.")
-            # Every vote is a label of the probabilities.
+                raise ValueError("groups must be None for precomputed probabilities, got groups.")
+            # Every vote counts as a label, to match columns with classes.
             return precomputed_of_votes(X, votes.sample, self.classes_[votes.label]), None
         everybody = len(asked) == votes.n_samples
         part = X if everybody else _safe_indexing(X, asked)
-        said = self.classes_[believed]
-        check_several_classes(np.unique(said), name="votes")
-        self._check_judges(part, said)
+        labels = self.classes_[estimated]
+        check_several_classes(np.unique(labels), name="votes")
+        self._check_judges(part, labels)
         of_asked = None if groups is None else group_codes(groups, votes.n_samples)[1][asked]
         found = Together(None, 0) if lists_folds(self.cv) else together(part, of_asked)
         codes, self.n_copies_ = found
@@ -622,7 +633,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         judges = judges_of(
             self.estimator,
             part,
-            said,
+            labels,
             None if given_weight is None else given_weight[asked],
             self.cv,
             codes,
@@ -639,12 +650,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         known: NDArray[np.bool_],
         groups: Any,
     ) -> tuple[Given, NDArray[np.intp] | None]:
-        """Return what is judged, and where the samples are in it; None where all are.
+        """Return what is judged, and the row of every sample in it (None: the same rows).
 
         Equal rows with equal labels are judged once, and near twins are kept together.
         """
         codes = encode(labels, self.classes_)
-        # Ready probabilities have not seen a copy, and listed folds are of all samples.
+        # Precomputed probabilities need no care for copies; folds in a list are of all samples.
         as_it_is = isinstance(self.estimator, str) or lists_folds(self.cv)
         once = distinct_of(None if as_it_is else X, codes, groups)
         self.n_copies_ = n_copies(once.copies)
@@ -652,18 +663,19 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             warn_of_copies(once.copies, labels)
         rows, together = once.rows, once.groups
         X = X if once.copies is None else _safe_indexing(X, rows)
-        if sample_weight is None:  # a table that comes twice is the table
+        if sample_weight is None:  # so that a table given twice counts as much as once
             weight = effective_weights(once.total(np.ones(len(labels))))
         else:
             weight = once.total(sample_weight)
-        # Judges that take no weights judge every distinct row alike, unless weights were given.
+        # Copies become weights of the judges' fits if all of them take weights; if the user gave
+        # weights, all have to.
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         takes_weights = all(
             judge is None or takes(last_step(judge)[0].fit, "sample_weight")
             for judge in several
             if not isinstance(judge, str)
         )
-        counted_twice = self.n_copies_ > 0 and (takes_weights or sample_weight is not None)
+        weigh_copies = self.n_copies_ > 0 and (takes_weights or sample_weight is not None)
         counted = weight.copy()
         if not as_it_is and (twins := with_twins(X, codes[rows], together)) is not None:
             together = twins
@@ -673,7 +685,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             self.estimator,
             X,
             labels[rows],
-            weight if counted_twice else sample_weight,
+            weight if weigh_copies else sample_weight,
             self.cv,
             together,
             asked=groups is not None,
@@ -687,11 +699,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     def _show(
         self, judged: Judged, labels: NDArray, weight: NDArray, of_sample: NDArray[np.intp] | None
     ) -> None:
-        """Set what `fit` has learned; sample i is row ``of_sample[i]`` of what was judged."""
+        """Set the attributes of a fit; sample i is row ``of_sample[i]`` of what was judged."""
         last, fit, proba = judged.last, judged.fit, judged.proba.filled()
         given = last.given
-        # Where the labels are as likely without any flips, there may be none.
-        proba = with_none_wrong(proba, given.codes, judged.believed)
+        # There may be no wrong label at all.
+        proba = mix_with_none_wrong(proba, given.codes, judged.p_any_wrong)
         flipped = 1.0 - proba[np.arange(len(proba)), given.codes].astype(np.float64)
         if given.hidden:
             last.add_hidden(proba, fit)
@@ -701,26 +713,26 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             flipped = flipped[of_sample]
         *shown, log_odds = columns
         self._show_labels(labels, weight, proba, log_odds, shown)
-        # The rate of the model is that among labels nobody has verified.
+        # The model's rate is that among unverified labels.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = self._interval_of(judged, float(np.average(flipped, weights=weight)), unverified)
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self._explanation = Explanation(
-            given.judges, last.distances[-1], fit, judged.believed, given.hidden
+            given.judges, last.distances[-1], fit, judged.p_any_wrong, given.hidden
         )
         doubts = doubts_of(judged, int(self.issues_["is_issue"].sum()))
-        self._unchecked(log_odds, ends, doubts)
+        self._set_unchecked(log_odds, ends, doubts)
 
     def _interval_of(
         self, judged: Judged, flipped: float, unverified: float
     ) -> tuple[float, float]:
-        """Return the interval of the rate; `flipped` is the model's mean before hidden ones."""
+        """Return the interval of the rate; `flipped` is the rate before `add_hidden`."""
         last, fit = judged.last, judged.fit
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
-        # Moved to the mean of the probabilities before and after refits.
+        # The interval is around the rate of the last fit; shift it to that of the probabilities.
         low, high = np.clip(ends + flipped - unverified * fit.rate, 0, 1)
-        high = max(high, self.noise_rate_, unverified * last.surprising(fit))
-        low = min(low, self.noise_rate_, unverified * last.least_wrong())
+        high = max(high, self.noise_rate_, unverified * last.upper_rate(fit))
+        low = min(low, self.noise_rate_, unverified * last.lower_rate())
         return float(low), float(high)
 
     def _show_labels(
@@ -742,24 +754,24 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._forget_earlier()
 
     def _forget_earlier(self, *names: str) -> None:
-        """Remove what an earlier fit has learned of votes, and these attributes."""
+        """Remove the attributes that an earlier fit to votes has set, and those in `names`."""
         for name in ("annotators_", "vote_p_correct_", "_voted", *names):
             self.__dict__.pop(name, None)
 
-    def _unchecked(
+    def _set_unchecked(
         self,
         log_odds: NDArray[np.float64],
         interval: tuple[float, float],
         doubts: tuple[str, ...],
     ) -> None:
-        """Set what holds until somebody has checked labels."""
+        """Set interval and doubts by the model, and forget earlier draws and checks."""
         self.noise_rate_interval_, self.doubts_ = interval, doubts
         self.is_trustworthy_, self.n_checks_ = False, 0
         self._of_model = log_odds, interval, doubts
         self._line, self._rate = Line(), None  # type: tuple[Line, Rate | None]
         self._draws: list[Draw] = []
         self._checked: tuple[NDArray, NDArray] | None = None
-        # Checks that were drawn: positions, which were wrong, and what each stands for.
+        # Drawn checks: positions, whether the label is wrong, and how many samples it stands for.
         self._counting: tuple[NDArray, NDArray, NDArray] | None = None
 
     def _show_consensus(
@@ -769,7 +781,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         codes: NDArray[np.intp] | None,
         weight: NDArray[np.float64],
     ) -> None:
-        """Set what votes have told; without given labels, the most probable ones are judged."""
+        """Set the attributes of a fit to votes; ``codes=None`` judges the most probable labels."""
         proba = found.model.posterior()
         codes = proba.argmax(axis=1) if codes is None else codes
         log_odds, shown = log_odds_of(proba, codes), (*margins(found.model, codes), found.novelty)
@@ -779,10 +791,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.judges_ = dict(zip(found.judges, found.model.judge_shares().tolist()))
         self._explanation = found
         interval = rate_of_consensus(self.noise_rate_, found, codes)
-        self._unchecked(log_odds, interval, doubts_of_votes(found.model, codes))
+        self._set_unchecked(log_odds, interval, doubts_of_votes(found.model, codes))
 
     def _show_voted(self, voted: Voted) -> None:
-        """Set what there is with votes alone."""
+        """Set the attributes and columns that exist only with votes."""
         self._voted = voted
         codes = encode(self.issues_["label"], self.classes_)
         number, agreed = agreement(voted.read.votes, codes)
@@ -792,7 +804,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._show_votes()
 
     def _show_votes(self) -> None:
-        """Set what depends on the probabilities of the classes: of votes, and of annotators."""
+        """Set `vote_p_correct_` and `annotators_` by the current probabilities of the classes."""
         read = self._voted.read
         p_correct = self.label_proba_[read.votes.sample, read.votes.label].astype(np.float64)
         self.vote_p_correct_ = read.in_form(p_correct)
@@ -812,26 +824,25 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     def draw_votes_to_ask(self, n_samples: int = 100) -> NDArray[np.intp]:
         """Return the samples for which one more vote helps most.
 
-        That is by how much it would raise the largest probability of a class on average. The vote
-        is that of an average annotator, and it counts as votes do in `label_proba_`. These are
-        no random samples: votes on them say nothing of the rate of wrong labels, for which there
-        is `draw_samples_to_check`.
+        Samples are ranked by how much one more vote, by an average annotator, would raise the
+        largest class probability on average. They are not a random draw, so votes on them do not
+        estimate the rate of wrong labels: use `draw_samples_to_check` for that.
 
         Parameters
         ----------
         n_samples : int, default=100
-            How many samples.
+            Number of samples to return.
 
         Returns
         -------
         positions : ndarray of shape (n_samples,)
-            Positions in the `X` of `fit`, the sample that gains most first; by weight, where
-            samples have any.
+            Positions in the `X` of `fit`, largest gain first. With `sample_weight`, gains are
+            multiplied by it.
 
         Raises
         ------
         ValueError
-            If `fit` had no votes, or if there are fewer samples than this.
+            If `fit` had no votes, or if `n_samples` exceeds the number of samples.
 
         Examples
         --------
@@ -850,7 +861,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 f"n_samples must be an int from 1 to the {n_all} samples, got {n_samples!r}."
             )
         model = self._voted.model
-        if model is None:  # one vote for every sample: the next one goes wrong as labels do
+        if model is None:  # votes were labels: the next vote is wrong as often as they are
             gain = gain_of_a_vote(self.label_proba_[None], self.flip_matrix_[None])
         else:
             gain = model.gain_of_a_vote()
@@ -903,40 +914,40 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         random_state: Any = None,
         return_inclusion: bool = False,
     ) -> Any:
-        """Draw samples, whose labels somebody should check for `recalibrate`.
+        """Draw samples whose labels people should check, for `recalibrate`.
 
         Parameters
         ----------
         n_samples : int, default=100
-            How many to check. The error of the rate falls with the square root of them.
+            Number of samples to check. The error of the rate falls with its square root.
         design : {"random", "informative"}, default="random"
-            "random": all samples are equally likely. "informative": samples whose label may be
-            right or wrong are drawn more often, all others still now and then; the finder
-            keeps how likely each was drawn, and `recalibrate` counts it by that. Where
-            wrong labels are ranked well, the rate is then as sure with six tenths of the checks,
-            and more wrong labels are found on the way; where not, it is as sure as by random
-            ones.
+            "random" draws all samples with equal probability. "informative" draws samples with
+            uncertain labels more often, and all others now and then; the finder keeps the
+            probabilities, and `recalibrate` weights the checks by them. Where the finder ranks
+            wrong labels well, that gives the same error of the rate with six tenths of the checks,
+            and finds more wrong labels; otherwise it does no worse than a random draw.
         exclude : array-like of int, default=None
-            Positions that are not drawn, such as those that were checked already. Pass all checks
-            together to `recalibrate`, those of earlier draws too.
+            Positions not to draw, such as those that were already checked. `recalibrate` still
+            needs all checks, including those of earlier draws.
         random_state : int, RandomState instance or None, default=None
-            Which samples are drawn.
+            Pass an int to draw the same samples in every call.
         return_inclusion : bool, default=False
-            Whether to return how likely each was drawn as well, to be stored with the positions:
-            a finder that did not draw them, such as one that was fitted again, needs it.
+            Whether to return the inclusion probabilities too. Store them with the positions if
+            another finder (one that was fitted again, say) will get the checks.
 
         Returns
         -------
         positions : ndarray of shape (n_samples,)
-            Positions in the `X` of `fit`, in rising order. With `sample_weight` they are drawn in
-            proportion to it, and none of weight 0.
+            Positions in the `X` of `fit`, in rising order. With `sample_weight`, samples are drawn
+            in proportion to it, and never with weight 0.
         inclusion : ndarray of shape (n_samples,)
-            Probabilities in (0, 1]; only with ``return_inclusion=True``.
+            Probability with which each sample was drawn, in (0, 1]; only with
+            ``return_inclusion=True``.
 
         Raises
         ------
         ValueError
-            If there are fewer samples than this, or if there is no such design.
+            If `n_samples` exceeds the number of samples, or if `design` is unknown.
         """
         self._check_in_memory("draw_samples_to_check")
         if design not in ("random", "informative"):
@@ -967,19 +978,20 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         *,
         inclusion: ArrayLike | None = None,
     ) -> Self:
-        """Correct all probabilities and the noise rate by labels that somebody has checked.
+        """Correct the probabilities and the noise rate by labels that people have checked.
 
-        The checked samples have to be drawn (`draw_samples_to_check`): of suspicious ones alone,
-        more are wrong than of all. Their true labels are taken as known; `p_label_correct` of all
-        others is corrected by a line on the log-odds, so that their ranking stays, and
+        The samples should be drawn by `draw_samples_to_check`: among the most suspicious samples,
+        more labels are wrong than among all. The checked labels count as known. For all other
+        samples, a line corrects the log-odds of ``p_label_correct`` and keeps their ranking;
         `label_proba_`, ``is_issue``, ``suggested_label``, `noise_rate_` and `class_noise_rate_`
-        follow. The rate and its interval are prediction-powered; with fewer than five wrong or
-        right labels among the checks, the interval is that of Clopper and Pearson.
+        change with it. The rate and its interval are prediction-powered; with fewer than five
+        wrong, or fewer than five right, labels among the checks, the interval is the one of
+        Clopper and Pearson.
 
-        Positions that this finder has drawn count by how likely they were drawn, and others among
-        them are taken as known, no more. Positions that it has not drawn count as a random draw,
-        unless they are more or less suspicious than one would be: then they are taken as known,
-        and the rate of all others stays unchecked.
+        Positions drawn by this finder are weighted by the inverse of their inclusion
+        probabilities; other positions passed with them only count as known. If this finder drew
+        none of the positions, they count as a random draw, unless they are clearly more or less
+        suspicious than one: then they only count as known, and the rate stays unchecked.
 
         A second call replaces the first: pass all checks so far.
 
@@ -988,38 +1000,38 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         positions : array-like of shape (n_checks,)
             Positions of the checked samples in the `X` of `fit`.
         true_labels : array-like of shape (n_checks,)
-            Their true labels. A missing value (None, NaN) says that the label is wrong and that
-            the sample belongs to none of the classes: its row of `label_proba_` is 0, and its
-            ``suggested_label`` is the label that it has.
+            Their true labels. A missing value (None, NaN) says that the label is wrong and the
+            sample belongs to no class: its row of `label_proba_` becomes 0, and its
+            ``suggested_label`` stays the given label.
         inclusion : array-like of shape (n_checks,), default=None
-            How likely each of the positions was drawn, in (0, 1], for a single draw by another
-            finder (`draw_samples_to_check` with ``return_inclusion=True``). None means what this
-            finder knows of its draws.
+            Probability with which each position was drawn, in (0, 1], for a draw by another finder
+            (`draw_samples_to_check` with ``return_inclusion=True``). None uses the draws of this
+            finder.
 
         Returns
         -------
         self : LabelIssueFinder
-            The finder.
+            The corrected finder.
 
         Raises
         ------
         ValueError
-            If there are fewer than two positions, if they repeat or lie outside the samples or are
-            of samples of weight 0, if a label is not in `classes_` or blank, or if all are missing
-            values: nobody has answered then.
+            If there are fewer than two positions; if positions repeat, are out of range, or are of
+            samples of weight 0; if a label is blank or not in `classes_`; or if all labels are
+            missing values.
 
         Warns
         -----
         SkcalibWarning
-            If the checks are no random draw; if samples that were drawn have no answer; if
-            answers are missing values.
+            If the checks are not a random draw, if drawn samples have no answer, or if answers are
+            missing values.
         """
         self._check_in_memory("recalibrate")
         rows = _positions(positions, len(self._weight), "positions", fewest=2)
         if (self._weight[rows] == 0).any():
             raise ValueError(
-                "positions must be of samples of positive weight, as draw_samples_to_check gives "
-                f"them, got {int(rows[np.argmax(self._weight[rows] == 0)])}."
+                "positions must be of samples of positive weight, which draw_samples_to_check "
+                f"returns, got {int(rows[np.argmax(self._weight[rows] == 0)])}."
             )
         refuse_other_positions(rows, true_labels=true_labels, inclusion=inclusion)
         true, none = answers(true_labels, self.classes_, len(rows))
@@ -1028,22 +1040,22 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         is_wrong = true != encode(self.issues_["label"], self.classes_)[rows]
         likely = None if inclusion is None else _inclusion(inclusion, len(rows))
         with all_or_nothing_of(self):
-            # Changed in place below, of these copies.
+            # The copies are changed in place below; an error leaves the originals.
             self.issues_, self.label_proba_ = self.issues_.copy(), self.label_proba_.copy()
-            self._take(rows, true, is_wrong, likely)
+            self._set_checked(rows, true, is_wrong, likely)
             if hasattr(self, "_voted"):
                 self._show_votes()
         return self
 
-    def _take(
+    def _set_checked(
         self,
         rows: NDArray[np.intp],
         true: NDArray[np.intp],
         is_wrong: NDArray[np.bool_],
         likely: NDArray[np.float64] | None,
     ) -> None:
-        """Set probabilities, rate and doubts by checks."""
-        self._rate, doubt = self._counted(rows, is_wrong, likely)
+        """Set probabilities, rate, interval and doubts by the checks."""
+        self._rate, doubt = self._rate_of_checks(rows, is_wrong, likely)
         self._show_checks(rows, true)
         _, (low, high), self.doubts_ = self._of_model
         if self._rate is None:
@@ -1063,13 +1075,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         if doubt:
             self.doubts_ = (*self.doubts_, doubt)
 
-    def _counted(
+    def _rate_of_checks(
         self,
         rows: NDArray[np.intp],
         is_wrong: NDArray[np.bool_],
         likely: NDArray[np.float64] | None,
     ) -> tuple[Rate | None, str | None]:
-        """Return what the checks say of the rate, and the text of a warning or None."""
+        """Return the rate by the checks (None without a random draw), and a doubt or None."""
         log_odds, weight, doubt = self._of_model[0], self._weight, None
         self._counting = None
         draws = draws_among(self._draws, rows)
@@ -1079,7 +1091,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         if not draws:
             z = rank_z(log_odds, weight, rows)
             whole = mostly_among(self._draws, rows)
-            if whole is not None:  # some have no answer; rows that were not drawn are known
+            if whole is not None:  # a draw with missing answers
                 given = np.isin(whole.positions, rows)
                 chance = whole.inclusion[given] * given.mean()
                 draws = [Draw(whole.positions[given], chance, whole.excluded)]
@@ -1089,18 +1101,18 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                     Draw(np.sort(rows), inclusion(weight, len(rows))[np.sort(rows)], rows[:0])
                 ]
             else:
-                doubt = _OF_CHOICE.format("more" if z < 0 else "less", z)
+                doubt = _NOT_RANDOM.format("more" if z < 0 else "less", z)
         if doubt:
             warn(doubt)
         if not draws:
             return None, doubt
         number = stands_for(draws, rows)
-        of = number > 0
-        self._counting = rows[of], is_wrong[of], number[of]
+        drawn = number > 0
+        self._counting = rows[drawn], is_wrong[drawn], number[drawn]
         return rate_of(log_odds, weight, *self._counting), doubt
 
     def _show_checks(self, rows: NDArray[np.intp], true: NDArray[np.intp]) -> None:
-        """Set the probabilities by the checks; a true label of -1 is none of the classes."""
+        """Set the probabilities by the checks; a true label of -1 means none of the classes."""
         codes = encode(self.issues_["label"], self.classes_)
         if self._checked is not None:  # undo the previous checks first
             self.label_proba_[self._checked[0]] = self._checked[1]
@@ -1120,19 +1132,21 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._set_class_rates(1.0 - p_correct)
 
     def judge_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
-        """Judge labels of new samples by what `fit` has learned, and by the checks since.
+        """Judge the labels of new samples, by the fitted model and the checks so far.
+
+        Use it to find wrong labels in data that come in later, without fitting again.
 
         Parameters
         ----------
         X : array-like or dask array of shape (n_new, n_features), or whatever the estimator takes
-            New samples, as for `fit`; their class probabilities with "precomputed".
+            New samples in the form of `fit`; their class probabilities with "precomputed".
         y : array-like or dask array of shape (n_new,)
-            Their labels, among `classes_`.
+            Their labels, which must be in `classes_`.
 
         Returns
         -------
         issues : structured array or dask array of shape (n_new,)
-            The columns of `issues_`; lazy where X is a dask array.
+            The columns of `issues_` (without those of votes); lazy if X is a dask array.
 
         Raises
         ------
@@ -1170,14 +1184,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         return self._table(labels, proba, p_correct, *shown)
 
     def noise_rate_by(self, by: Any, *, as_frame: bool = False) -> pd.DataFrame | NDArray[Any]:
-        """Return the estimated rate of wrong labels of parts of the samples, highest first.
+        """Estimate the rate of wrong labels in groups of samples, highest first.
 
-        Wrong labels come in blocks: of one annotator, one batch, one source.
+        Wrong labels often come from one annotator, one batch or one source: this finds it.
 
         Parameters
         ----------
         by : array-like of shape (n_samples,) or (n_samples, n_columns)
-            What the rate is broken down by, of any kind; several columns are combined.
+            The groups: names or numbers of any type; several columns are combined.
         as_frame : bool, default=False
             Whether to return a DataFrame (needs pandas).
 
@@ -1185,16 +1199,29 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         -------
         rates : structured array of shape (n_groups,), or DataFrame
             ``group``; ``n_samples``; ``n_issues``; ``noise_rate``, the weighted mean of
-            1 - ``p_label_correct``; ``low`` and ``high``, the ends of a 95 % interval of each
-            group by itself. As long as nobody has checked labels, the interval reaches up to all
-            labels that the judges do not expect, as `noise_rate_interval_` does, from 0: the model
-            knows of no groups. After checks that were drawn, it is that of the checks in the
-            group; with fewer than two of them, nothing is known.
+            1 - ``p_label_correct``; ``low`` and ``high``, a 95 % interval for each group alone.
+            Without checks, the interval begins at 0, because the noise model has no groups, and
+            covers all labels that the judges do not predict. After drawn checks, it is based on
+            the checks in the group, and is (0, 1) with fewer than two of them.
 
         Raises
         ------
         ValueError
             If `by` does not have one entry for every sample.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from skcalib.datasets import flip_labels
+        >>> from skcalib.labels import LabelIssueFinder
+        >>> X, y = load_wine(return_X_y=True)
+        >>> given = y.copy()
+        >>> given[::2], _ = flip_labels(y[::2], fraction=0.2, random_state=0)
+        >>> finder = LabelIssueFinder().fit(X, given)
+        >>> annotator = ["Ann", "Bob"] * 89
+        >>> rates = finder.noise_rate_by(annotator)
+        >>> str(rates["group"][0])
+        'Ann'
         """
         self._check_in_memory("noise_rate_by")
         names, codes = group_codes(by, len(self.issues_), name="by")
@@ -1214,15 +1241,15 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         return as_table({k: v[order] for k, v in columns.items()}, as_frame=as_frame)
 
     def _ends_of(self, group: NDArray[np.bool_]) -> tuple[float, float]:
-        """Return the ends of the interval of the rate of some samples."""
+        """Return the interval of the rate in a group of samples."""
         weight = self._weight[group]
         if self._counting is not None:
             rows, is_wrong, number = self._counting
             here = group[rows]
             if here.sum() < 2:
                 return 0.0, 1.0
-            place = np.cumsum(group) - 1
-            checks = place[rows[here]], is_wrong[here], number[here]
+            position_in_group = np.cumsum(group) - 1
+            checks = position_in_group[rows[here]], is_wrong[here], number[here]
             return rate_of(self._of_model[0][group], weight, *checks).interval
         share = weight / max(weight.sum(), np.finfo(float).tiny)
         count = weight.sum() ** 2 / max(weight @ weight, np.finfo(float).tiny)
@@ -1231,7 +1258,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         return 0.0, float(high)
 
     def n_more_checks(self, width: float = 0.05) -> int:
-        """Return how many more checks make the interval of the noise rate this narrow.
+        """Return how many more checks `noise_rate_interval_` needs to be this narrow.
 
         Parameters
         ----------
@@ -1241,8 +1268,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         n_checks : int
-            How many checks of the same kind are missing, 0 if the interval is that narrow. Before
-            any check, what is enough for the least favorable rate in `noise_rate_interval_`.
+            Number of further checks of the same design, 0 if the interval is narrow enough.
+            Before any checks, the number for the least favorable rate in `noise_rate_interval_`.
 
         Raises
         ------
@@ -1268,11 +1295,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         rate = self._rate
         if rate is None:
             low, high = self.noise_rate_interval_
+            # A binomial fraction has the widest interval at 0.5.
             one, worst = np.ones(1), min(max(low, 0.5), high)
             rate = Rate(Line(), worst, (low, high), one, one, one, worst, 1.0)
         elif np.diff(rate.interval)[0] <= width:
             return 0
-        few, enough = n_now, n_all
+        few, enough = n_now, n_all  # bisection
         while enough - few > 1:
             middle = (few + enough) // 2
             few, enough = (
@@ -1340,7 +1368,7 @@ def _check_rows(samples: Any, n_samples: int, name: str = "X") -> None:
 
 
 def _positions(values: Any, n_samples: int, name: str, fewest: int = 0) -> NDArray[np.intp]:
-    """Return distinct positions of samples."""
+    """Return valid, distinct positions of samples; an error names the argument."""
     rows = np.asarray(values)
     if fewest and rows.shape == (0,):
         raise ValueError(f"{name} must be at least two integers, got none: nothing was checked.")
@@ -1358,7 +1386,7 @@ def _positions(values: Any, n_samples: int, name: str, fewest: int = 0) -> NDArr
 
 
 def _inclusion(values: Any, n_checks: int) -> NDArray[np.float64]:
-    """Return how likely positions were drawn."""
+    """Return valid inclusion probabilities."""
     likely = np.asarray(values, dtype=np.float64)
     if likely.shape != (n_checks,) or not ((likely > 0) & (likely <= 1)).all():
         raise ValueError(
@@ -1375,7 +1403,7 @@ def _give_label(proba: NDArray, codes: NDArray[np.intp], p_correct: NDArray[np.f
     rows = np.arange(len(proba))
     proba[rows, codes] = 0.0
     others = proba.sum(axis=1)
-    impossible = others <= 0  # so far: all other classes are as likely now
+    impossible = others <= 0  # no ratios to keep: make all other classes equally likely
     proba[impossible] = 1.0
     proba[rows[impossible], codes[impossible]] = 0.0
     others[impossible] = proba.shape[1] - 1
@@ -1400,41 +1428,42 @@ def find_label_issues(
     checks: tuple[ArrayLike, ArrayLike] | None = None,
     as_frame: bool = False,
 ) -> pd.DataFrame | NDArray[Any]:
-    """Return all samples, the one with the most suspicious label first.
+    """Find wrong labels: return all samples, the most suspicious label first.
 
     Parameters
     ----------
     estimator : of :class:`LabelIssueFinder`
     X : array-like of shape (n_samples, n_features), or whatever the estimator takes
-        Samples. None judges by the votes alone.
+        Samples; class probabilities with "precomputed". None uses the votes alone.
     y : array-like of shape (n_samples,), default=None
-        Their labels. None, with `votes`, takes the most probable class by the votes.
+        Their labels. None, with `votes`, judges the most probable class by the votes.
     noise, threshold, n_refits, cv, verbose : of :class:`LabelIssueFinder`
     sample_weight, verified, groups, votes : of :meth:`LabelIssueFinder.fit`
     checks : tuple of two array-like of shape (n_checks,), default=None
-        Positions drawn at random, and the true labels of these samples, for
+        Positions of samples drawn at random, and their true labels, for
         :meth:`LabelIssueFinder.recalibrate`.
     as_frame : bool, default=False
-        Whether to return a DataFrame (needs pandas). Its index names the samples: it is that of X,
-        y or `votes` or, without one, the position, so that ``y[issues.index]`` are labels of these
-        rows.
+        Whether to return a DataFrame (needs pandas). Its index is that of X, y or `votes`; if none
+        has one, it is the position. So ``y[issues.index]`` are the labels of its rows.
 
     Returns
     -------
     issues : structured array of shape (n_samples,), or DataFrame
-        The columns of ``issues_`` in rising order of ``p_label_correct``,
-        ties in falling order of ``margin``. The first column, ``sample``, is the position in X.
-        With `votes` also ``n_votes`` and ``agreement``.
+        One row per sample, sorted by ``p_label_correct`` (rising), ties by ``margin`` (falling).
+        ``sample``, the position in X; ``label``; ``suggested_label``, the most probable label;
+        ``p_label_correct``, the probability that the label is right; ``margin``, ``difficulty``
+        and ``novelty``, as in `issues_` of :class:`LabelIssueFinder`; ``is_issue``. With `votes`
+        also ``n_votes`` and ``agreement``.
 
     Raises
     ------
     ValueError
-        As :meth:`LabelIssueFinder.fit` and :meth:`LabelIssueFinder.recalibrate`, or if `checks`
-        are no pair.
+        If there is only one class, if lengths differ, if `checks` is not a pair, or if its
+        positions or labels are invalid.
 
     See Also
     --------
-    LabelIssueFinder : The same, with the noise rate and the probabilities of all classes.
+    LabelIssueFinder : Also gives the noise rate and the probabilities of all classes.
     LabelCleaningClassifier : Train a classifier on cleaned labels.
 
     Examples
@@ -1447,7 +1476,7 @@ def find_label_issues(
     >>> int(issues["sample"][0]), int(issues["suggested_label"][0])
     (7, 0)
 
-    Three people, and nothing else:
+    Labels of three people, without features:
 
     >>> votes = [[0, 0, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]]
     >>> issues = find_label_issues(None, None, [0, 1, 0, 1, 0, 1], votes=votes)
@@ -1457,8 +1486,8 @@ def find_label_issues(
     refuse_unreadable(X, name="X")
     if checks is not None and len(checks) != 2:
         raise ValueError(
-            "checks must be positions and true labels, a pair of the same length, got "
-            f"{len(checks)} values; None means that nothing was checked."
+            "checks must be a pair, positions and their true labels, got "
+            f"{len(checks)} values; pass None if nothing was checked."
         )
     finder = LabelIssueFinder(
         estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv, verbose=verbose

@@ -1,8 +1,8 @@
-"""Judges: who says how far every sample is from every class, without having seen its label.
+"""Judges: models that say how far every sample is from every class, without seeing its label.
 
-Distances of Gaussians leave one sample out in closed form, neighbors do not count the sample
-itself, a forest asks the trees that have not seen it, and any other classifier is fitted on the
-other folds. Probabilities p are distances -2 log p.
+Gaussians leave one sample out in closed form, neighbors do not count the sample itself, a forest
+uses the trees that were not trained on it, and any other classifier is fitted on the other folds.
+A probability p counts as the distance -2 log p.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ from ._limits import (
     SOME_SAMPLES,
 )
 
-# The families of classifiers for which it matters that columns differ in scale.
+# Classifiers for which the scales of the columns matter.
 _SCALE_MATTERS = tuple(
     f"sklearn.{family}" for family in ("linear_model", "neighbors", "neural_network", "svm")
 )
 
-# Stands for an infinite distance: beyond it no probability is left, and 0 times it is 0.
+# Stands for an infinite distance: exp(-FAR / 2) is 0, and so is 0 * FAR.
 FAR = 1e6
 
 
 @dataclass
 class ByRows:
-    """A matrix of shape (n_samples, n_classes) whose rows are computed whenever they are read."""
+    """A lazy matrix of shape (n_samples, n_classes): rows are computed each time they are read."""
 
     of_rows: Callable[[Any], NDArray]
     shape: tuple[int, int]
@@ -89,21 +89,20 @@ def blocks_of(shape: tuple) -> Iterator[slice]:
 
 
 class Judge(Protocol):
-    """Says how far samples are from classes; `fitted` is the estimator behind it, if any."""
+    """A model that gives distances to classes; `fitted` is its fitted estimator or None."""
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray | ByRows:
-        """Return (n_samples, n_classes), each sample left out of a fit to these labels."""
+        """Fit to these labels; return (n_samples, n_classes), each sample left out of its fit."""
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
-        """Return (n_new, n_classes) of new samples, by the last fit."""
+        """Return distances of new samples, (n_new, n_classes), by the last fit."""
 
 
 class LeaveOneOut:
-    """Distances by a scorer of Gaussians, or by a Pipeline that ends in one.
+    """Distances by a RelativeMahalanobisScorer, or by a Pipeline that ends in one.
 
-    The only judge whose distances tell how far a sample is from all classes.
-
-    The samples pass through the transformers of the Pipeline once.
+    This is the only judge with `novelty`: its distances also say whether a sample is far from all
+    classes. The transformers of the Pipeline are fitted once.
     """
 
     def __init__(self, estimator: Any, X: Any, y: NDArray, weight: NDArray | None) -> None:
@@ -111,7 +110,7 @@ class LeaveOneOut:
         self.weight = np.ones(len(y)) if weight is None else weight
         if weight is not None:
             _check_counts(y, weight)
-        # A Pipeline at the end of a Pipeline is one: its transformers are at work one by one.
+        # Also look into a Pipeline that ends in a Pipeline.
         self.scorer, self.transformers = self.fitted, []  # type: Any, list[Any]
         while isinstance(self.scorer, Pipeline):
             pipeline, self.scorer = self.scorer, self.scorer[-1]
@@ -119,34 +118,35 @@ class LeaveOneOut:
                 transformers = pipeline[:-1]
                 self.X = transformers.fit_transform(self.X, y)
                 self.transformers.append(transformers)
-                # With memory, a Pipeline fits copies of its steps.
+                # A Pipeline with `memory` fits copies of its steps: keep the fitted ones.
                 pipeline.steps[:-1] = transformers.steps
 
     def distances(self, labels: NDArray, classes: NDArray) -> ByRows:
-        """Return the distances by a fit to these labels; infinite to classes without any.
+        """Return the distances by a fit to these labels; infinite to classes without a sample.
 
-        Distances to means of few samples become those of a new sample. The mean of m samples errs
-        by 1/m of the variance, which widens the Gaussian of a new sample by 1 + 1/m: its distance
-        shrinks. (The logarithm of its determinant grows as well. That is left out: the sizes of
-        classes mean little where labels are wrong.)
+        Distances are corrected for classes with few samples. The mean of m samples has 1/m of the
+        variance of a sample, so a new sample is distributed around it with 1 + 1/m times the
+        variance: its squared distance is divided by that, a factor of m / (m + 1). (The log
+        determinant would grow too. It is left out: class sizes mean little if labels are wrong.)
         """
         with collecting() as notes:
             self.scorer.fit(self.X, labels, self.weight)
         for note in notes:
-            # Here, a sample that is alone in its class is left out, and found suspicious.
+            # No warning: here, the only sample of a class is left out, and becomes suspicious.
             if " have a single sample" not in note:
                 warn(note)
-        # The background is a constant of the sample until distances are scaled. What is left out
-        # is left out of the sums of the fit, so that another parameter needs no other fit.
+        # Without the background distance: it is the same for all classes of a sample, and the
+        # factors below would scale it. `relative` has no effect on the fitted sums, so a copy with
+        # another value needs no second fit.
         plain = copy(self.scorer).set_params(relative=False)
         gaussians, *fitted = gaussians_without(plain, self.X, labels, self.weight)
         member = (class_positions(labels, plain.classes_) >= 0) & (self.weight > 0)
         size, (_, own, lost) = plain.class_count_, fitted
         factor, rest = size / (size + 1.0), size[own] - lost
-        # The own class is without the sample. With no rest, the distance is infinite and a factor
-        # of 0 would make it NaN.
+        # The own class has lost the sample: m is `rest`. If it is 0, the distance is infinite, and
+        # a factor of 0 would give NaN.
         of_own = np.where(member & (rest > 0), rest / (rest + 1.0), factor[own])
-        # One sample does not make a class that others could belong to.
+        # No other sample can belong to a class of one sample.
         penalty = np.where(size > 1.0, 0.0, np.inf)
         columns = class_positions(plain.classes_, classes)
         self._of_classes = plain, factor, penalty, columns
@@ -174,7 +174,7 @@ class LeaveOneOut:
 
 
 def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
-    """Raise where weights, which count samples, leave fewer than two classes of several."""
+    """Raise an error unless two classes have a total weight above 1: weights count samples."""
     classes, codes = np.unique(y, return_inverse=True)
     total = np.bincount(codes, weight, minlength=len(classes))
     if np.count_nonzero(total > 1) < 2:
@@ -187,8 +187,8 @@ def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
 class OutOfFold:
     """Distances by the out-of-fold probabilities of a classifier.
 
-    A frozen classifier is asked as it is: it has to be one that has not seen the samples.
-    `n_votes` is what its probabilities are counted from, see `_of_votes`.
+    A frozen classifier is not fitted: it must not have been trained on the samples. `n_votes`: see
+    `_distances_of_proba`.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class OutOfFold:
         self.params |= group_params(estimator, groups)
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
-        """Return the distances by fits to these labels; large to classes that a fit lacks."""
+        """Return the distances by fits to these labels; large to classes that a fold lacks."""
         self.labels = labels
         if isinstance(self.estimator, FrozenEstimator):
             proba = class_columns(self.estimator, self.X, classes, leave_out=True)
@@ -219,22 +219,22 @@ class OutOfFold:
                 params=self.params,
                 leave_out=True,
             )
-        return _of_votes(proba, self.n_votes)
+        return _distances_of_proba(proba, self.n_votes)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples, by a fit to all samples."""
         frozen = isinstance(self.estimator, FrozenEstimator)
         model = self.estimator if frozen else self.fitted
-        return _of_votes(class_columns(model, X, classes, leave_out=True), self.n_votes)
+        return _distances_of_proba(class_columns(model, X, classes, leave_out=True), self.n_votes)
 
     @property
     def fitted(self) -> Any:
-        """The classifier, fitted on all samples with the labels of the last fits."""
+        """The classifier, fitted to all samples with the labels of the last fit."""
         return fit_clone(self.estimator, self.X, self.labels, params=self.params)
 
 
 class _Regression(OutOfFold):
-    """A logistic regression on standardized features; it need not have settled."""
+    """A logistic regression on standardized features; it need not converge."""
 
     def __init__(self, X: Any, weight: NDArray | None, folds: Folds) -> None:
         super().__init__(LogisticRegression(C=0.1, max_iter=60, tol=1e-3), X, weight, folds)
@@ -249,29 +249,29 @@ class _Regression(OutOfFold):
 
 
 class OutOfBag:
-    """Distances by the votes of those trees of a forest that have not seen the sample."""
+    """Distances by the trees of a forest that were not trained on the sample."""
 
     def __init__(self, forest: Any, X: NDArray, weight: NDArray | None) -> None:
         self.forest, self.X, self.weight = forest, X, weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
-        """Return the distances by a forest that is fitted to these labels."""
-        # A sample that all trees have seen is left to the other judges: NaN below.
+        """Return the distances by a forest fitted to these labels."""
+        # A sample that is in all bags has NaN below: equal probabilities, no opinion.
         with ignoring(UserWarning, "Some inputs do not have OOB scores"):
             forest = self.forest.set_params(oob_score=True).fit(self.X, labels, self.weight)
         proba = np.zeros((len(labels), len(classes)))
         proba[:, class_positions(forest.classes_, classes)] = np.nan_to_num(
             forest.oob_decision_function_, nan=1.0 / len(forest.classes_)
         )
-        return _of_votes(proba, N_TREES)
+        return _distances_of_proba(proba, N_TREES)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples, by all trees."""
-        return _of_votes(class_columns(self.forest, X, classes, leave_out=True), N_TREES)
+        return _distances_of_proba(class_columns(self.forest, X, classes, leave_out=True), N_TREES)
 
 
 class OutOfBagByGroup:
-    """Distances by the votes of those trees of a forest that have not seen the sample's group."""
+    """Distances by the trees of a forest that were not trained on the sample's group."""
 
     def __init__(
         self, forest: Any, X: NDArray, weight: NDArray | None, groups: NDArray[np.intp]
@@ -280,7 +280,7 @@ class OutOfBagByGroup:
         self.weight = np.ones(len(X)) if weight is None else weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
-        """Return the distances by trees that are fitted to these labels."""
+        """Return the distances by trees fitted to these labels."""
         self.labels, rng = labels, np.random.default_rng(0)
         codes, n_groups = class_positions(labels, classes), int(self.groups.max()) + 1
         votes = np.zeros((len(codes), len(classes)))
@@ -293,24 +293,24 @@ class OutOfBagByGroup:
             out = np.flatnonzero(count == 0)
             votes[np.ix_(out, tree.classes_)] += tree.predict_proba(self.X[out])
         total = votes.sum(axis=1, keepdims=True)
-        # A sample that all trees have seen is left to the other judges.
+        # A sample that is in all bags gets equal probabilities: no opinion.
         proba = np.where(total > 0, votes / np.maximum(total, 1.0), 1.0 / len(classes))
-        return _of_votes(proba, N_TREES)
+        return _distances_of_proba(proba, N_TREES)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
-        """Return the distances of new samples, by a forest that has seen all groups."""
-        return _of_votes(class_columns(self.fitted, X, classes, leave_out=True), N_TREES)
+        """Return the distances of new samples, by a forest fitted to all groups."""
+        return _distances_of_proba(class_columns(self.fitted, X, classes, leave_out=True), N_TREES)
 
     @property
     def fitted(self) -> Any:
-        """The forest, fitted on all samples."""
+        """The forest, fitted to all samples."""
         return clone(self.forest).fit(self.X, self.labels, self.weight)
 
 
 class Neighbors:
-    """Distances by the labels of the nearest samples of other groups; their number by likelihood.
+    """Distances by the labels of the nearest neighbors, whose number maximizes the likelihood.
 
-    Without groups every other sample is one.
+    With groups, neighbors are samples of other groups.
     """
 
     def __init__(
@@ -321,7 +321,7 @@ class Neighbors:
         self.weight = np.ones(len(X)) if weight is None else weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
-        """Return the distances by votes for these labels."""
+        """Return the distances by these labels of the neighbors."""
         codes = class_positions(labels, classes)
         rows = np.arange(len(codes))
         votes = np.zeros((len(codes), len(classes)), dtype=np.float32)
@@ -331,14 +331,14 @@ class Neighbors:
             np.add.at(votes, (rows[:, None], codes[voters]), self.weight[voters])
             done = number
             total = votes.sum(axis=1, keepdims=True)
-            found = _of_votes(votes / np.maximum(total, 1e-30), 0.5 * number)
+            found = _distances_of_proba(votes / np.maximum(total, 1e-30), 0.5 * number)
             likelihood = -float(self.weight @ found[rows, codes])
             if likelihood > best:
                 best, result, self._best = likelihood, found, (number, codes)
         return result
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
-        """Return the distances of new samples, by as many neighbors."""
+        """Return the distances of new samples, by the same number of neighbors."""
         number, codes = self._best
         number = min(number, len(self.X))
         search = NearestNeighbors(n_neighbors=number, algorithm="brute").fit(self.X)
@@ -346,7 +346,7 @@ class Neighbors:
         votes = np.zeros((len(voters), len(classes)), dtype=np.float32)
         np.add.at(votes, (np.arange(len(voters))[:, None], codes[voters]), self.weight[voters])
         total = votes.sum(axis=1, keepdims=True)
-        return _of_votes(votes / np.maximum(total, 1e-30), 0.5 * number)
+        return _distances_of_proba(votes / np.maximum(total, 1e-30), 0.5 * number)
 
 
 def nearest_others(
@@ -354,7 +354,8 @@ def nearest_others(
 ) -> NDArray[np.intp]:
     """Return positions of the nearest other samples, (n_samples, n_neighbors).
 
-    With `groups`, those of other groups: as many are searched for as the largest group could hide.
+    With `groups`, they are of other groups. The search asks for more neighbors then, by the size
+    of the largest group, so that enough are left.
     """
     if groups is None:
         search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(X)
@@ -363,14 +364,14 @@ def nearest_others(
     n_neighbors = min(n_neighbors, len(X) - int(size.max()))
     search = NearestNeighbors(algorithm="brute").fit(X)
     found = search.kneighbors(n_neighbors=n_neighbors + int(size.max()) - 1, return_distance=False)
-    # Members of the own group go last; the order of the others is kept.
+    # Put members of the own group last, and keep the order of the others.
     own = groups[found] == groups[:, None]
     order = np.argsort(own, axis=1, kind="stable")[:, :n_neighbors]
     return np.take_along_axis(found, order, axis=1)
 
 
 def features_of(judges: dict[str, Any], rows: NDArray[np.intp]) -> NDArray | None:
-    """Return standardized features of some samples, of the first judge; None without numbers."""
+    """Return standardized features of some samples; None if the judges have no numbers."""
     X = getattr(next(iter(judges.values())), "X", None)
     if getattr(X, "ndim", 0) != 2 or issparse(X):
         return None
@@ -381,7 +382,7 @@ def features_of(judges: dict[str, Any], rows: NDArray[np.intp]) -> NDArray | Non
 
 
 class Precomputed:
-    """Distances by probabilities that are given; nothing is fitted."""
+    """Distances by precomputed probabilities; nothing is fitted."""
 
     fitted = None
 
@@ -389,14 +390,14 @@ class Precomputed:
         self.proba = check_proba_matrix(X, name="X")
         n_columns = self.proba.shape[1]
         names = np.asarray(getattr(X, "columns", np.arange(n_columns)))
-        # Names that are not 0..K-1 are those of a DataFrame, and have to be the labels.
+        # Column names other than 0..K-1 are those of a DataFrame, and must be the labels.
         named = None if np.array_equal(names, np.arange(len(names))) else names
         seen = np.unique(labels)
         counts = seen.dtype.kind in "iub" and seen[0] >= 0 and seen[-1] < n_columns
         if not (counts or hasattr(X, "columns") or len(seen) == n_columns):
             raise ValueError(
-                "labels must name the columns of X, as in a DataFrame, where there is not one for "
-                f"each class in {name}, got {n_columns} columns and {len(seen)} classes, "
+                f"X must have one column for each class in {name}, or be a DataFrame with columns "
+                f"named after the labels, got {n_columns} columns and {len(seen)} classes, "
                 f"{shown(seen)}."
             )
         codes, classes = match_columns(
@@ -414,13 +415,15 @@ class Precomputed:
         self.classes = classes[self.order]
 
     def distances(self, labels: NDArray, classes: NDArray) -> ByRows:
-        """Return the distances, whatever the labels."""
+        """Return the distances; they do not depend on the labels."""
         columns = self.order[class_positions(classes, self.classes)]
         shape = len(labels), len(classes)
-        return ByRows(lambda rows: _of_votes(self.proba[rows][:, columns], np.inf), shape)
+        return ByRows(
+            lambda rows: _distances_of_proba(self.proba[rows][:, columns], np.inf), shape
+        )
 
     def without_samples(self) -> Precomputed:
-        """Return a judge of new samples alone."""
+        """Return a copy that can only judge new samples."""
         judge = copy(self)
         judge.proba = self.proba[:0]
         return judge
@@ -433,13 +436,15 @@ class Precomputed:
                 f"X must have {len(self.order)} columns of probabilities, as in fit, got "
                 f"{proba.shape[1]}."
             )
-        return _of_votes(proba[:, self.order[class_positions(classes, self.classes)]], np.inf)
+        return _distances_of_proba(
+            proba[:, self.order[class_positions(classes, self.classes)]], np.inf
+        )
 
 
 def precomputed_of_votes(
     X: Any, sample: NDArray[np.intp], labels: NDArray
 ) -> dict[str, Precomputed]:
-    """Return the judges of probabilities at hand, whose columns the labels of votes name."""
+    """Return precomputed judges whose columns belong to the labels of the votes."""
     judges: dict[str, Precomputed] = {}
     for name, matrix in (X if isinstance(X, dict) else {"precomputed": X}).items():
         judge = Precomputed(_safe_indexing(matrix, sample), labels, name="votes")
@@ -448,8 +453,8 @@ def precomputed_of_votes(
     return judges
 
 
-def _of_votes(proba: NDArray, n_votes: float) -> NDArray:
-    """Return -2 log p; of probabilities that are fractions of votes, one more vote for all."""
+def _distances_of_proba(proba: NDArray, n_votes: float) -> NDArray:
+    """Return -2 log p; fractions of `n_votes` votes get one more vote, shared by all classes."""
     if n_votes < np.inf:
         proba = (n_votes * proba + 1.0 / proba.shape[1]) / (n_votes + 1.0)
     dtype = np.result_type(proba.dtype, np.float32)
@@ -466,14 +471,14 @@ def judges_of(
     *,
     asked: bool,
 ) -> dict[str, Any]:
-    """Return the judges by their names; `groups` are codes of samples that belong together.
+    """Return the judges by name; `groups` are codes of samples that belong together.
 
-    `asked` tells whether somebody has asked for the groups: a scorer that leaves out single
-    samples is refused then, and does not mind a few equal rows of unlike labels.
+    `asked` is True if the user passed groups: then a scorer that leaves out single samples is an
+    error. It is False if the groups are only equal rows, or twins, that were found.
     """
     if isinstance(estimator, str):  # "precomputed"
         if asked:
-            raise ValueError("groups must be None for probabilities at hand, got groups.")
+            raise ValueError("groups must be None for precomputed probabilities, got groups.")
         matrices = X if isinstance(X, dict) else {estimator: X}
         return {str(name): Precomputed(matrix, labels) for name, matrix in matrices.items()}
     if estimator is None:
@@ -496,7 +501,7 @@ def judges_of(
                 )
             judges[name] = LeaveOneOut(judge, X, labels, weight)
             continue
-        if folds is None:  # by the given labels, so that all judges and refits share them
+        if folds is None:  # by the given labels: all judges and refits use the same folds
             folds = folds_of(cv, X, labels, groups, find_copies=False)
         judges[name] = OutOfFold(judge, X, weight, folds, groups=groups if asked else None)
     return judges
@@ -511,19 +516,18 @@ def _default_judges(
     *,
     asked: bool,
 ) -> dict[str, Any]:
-    """Return those that the number of samples, features and classes allows."""
+    """Return the judges of ``estimator=None`` that the size of the data allows."""
     scorer = make_pipeline(StandardScaler(), RelativeMahalanobisScorer(shrinkage="auto"))
     distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
     features, n_classes = np.asarray(distances.X), len(np.unique(labels))
     n_samples, n_features = features.shape
-    searched = n_samples**2 * n_features <= MOST_OF_NEIGHBORS and n_samples > 2
-    # With groups, single samples left out would be judged by others of their group.
+    # Leaving out single samples would let a group judge itself.
     judges: dict[str, Any] = {} if asked else {"distances": distances}
     folds = _folds_of_default(features, labels, cv, groups)
     small = n_samples * n_features * n_classes <= MOST_OF_REGRESSION
     if folds is not None and (small or asked):
         judges["logistic regression"] = _Regression(features, weight, folds)
-    if searched:
+    if n_samples > 2 and n_samples**2 * n_features <= MOST_OF_NEIGHBORS:
         judges["neighbors"] = Neighbors(features, weight, groups)
     if n_samples * n_classes * n_features**0.5 <= MOST_OF_FOREST:
         forest = RandomForestClassifier(N_TREES, min_samples_leaf=2, random_state=0)
@@ -533,7 +537,7 @@ def _default_judges(
             else OutOfBagByGroup(forest, features, weight, groups)
         )
     for judge in judges.values():
-        if judge is not distances:  # they see standardized features, of new samples as well
+        if judge is not distances:  # it gets standardized features, of new samples too
             judge.transformers = distances.transformers
     return judges
 
@@ -541,7 +545,7 @@ def _default_judges(
 def _folds_of_default(
     X: NDArray, labels: NDArray, cv: Any, groups: NDArray[np.intp] | None
 ) -> Folds | None:
-    """Return folds of a judge that nobody has asked for; None if one may lack a second class."""
+    """Return folds for a default judge; None if a fold could lack a second class."""
     if not isinstance(cv, Integral):
         return folds_of(cv, X, labels, groups, find_copies=False)
     second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
@@ -556,37 +560,37 @@ def _folds_of_default(
 def distances_of_new(
     judges: dict[str, Judge], X: Any, n_samples: int, classes: NDArray
 ) -> tuple[list[NDArray], NDArray[np.float64]]:
-    """Return every judge's distances of samples that it has not seen, and the nearest class's.
+    """Return every judge's distances of new samples, and their novelty.
 
-    X is a dict where every judge looks at something else. The distance to the nearest class is
-    that of the first Gaussian judge, NaN without one.
+    X is a dict if every judge has its own input. Novelty is the distance to the nearest class by
+    the first `LeaveOneOut` judge, NaN without one.
     """
     distances, novelty = [], np.full(n_samples, np.nan)
     for name, judge in judges.items():
-        seen_by_it = X[name] if isinstance(X, dict) else X
-        if not isinstance(judge, LeaveOneOut):  # which transforms by itself
-            seen_by_it = transformed(seen_by_it, getattr(judge, "transformers", []))
-        distances.append(np.array(judge.of_new(seen_by_it, classes)))
+        inputs = X[name] if isinstance(X, dict) else X
+        if not isinstance(judge, LeaveOneOut):  # which transforms its input itself
+            inputs = transformed(inputs, getattr(judge, "transformers", []))
+        distances.append(np.array(judge.of_new(inputs, classes)))
         if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
             novelty = distances[-1].min(axis=1).astype(np.float64)
     return distances, novelty
 
 
 def transformed(X: Any, transformers: list[Any]) -> Any:
-    """Return samples as transformers make them, one after the other."""
+    """Return the samples after all transformers."""
     for transformer in transformers:
         X = transformer.transform(X)
     return X
 
 
 def _as_numbers(X: Any) -> Any:
-    """Return X where it holds numbers; texts get an error that says what to do."""
+    """Return X if it holds numbers; for texts and categories, the error says what to do."""
     try:
         check_array(X, dtype=[np.float64, np.float32], input_name="X")
     except (ValueError, TypeError) as error:
         if np.ndim(X) == 1 and isinstance(next(iter(X), None), str):
             raise ValueError(
-                "X must hold numbers where estimator is None, got texts; "
+                "X must hold numbers if estimator is None, got texts; "
                 "make_pipeline(TfidfVectorizer(), TruncatedSVD(100)).fit_transform(X) turns them "
                 "into numbers."
             ) from error
@@ -595,7 +599,7 @@ def _as_numbers(X: Any) -> Any:
         if not text:
             raise
         raise ValueError(
-            f"X must hold numbers where estimator is None, got column {text[0]!r} of other "
+            f"X must hold numbers if estimator is None, got column {text[0]!r} of other "
             "values; make_pipeline(ColumnTransformer(...), LabelIssueFinder()) turns columns into "
             "numbers first."
         ) from error
@@ -603,7 +607,7 @@ def _as_numbers(X: Any) -> Any:
 
 
 def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
-    """Return what is odd: features that look like probabilities, or are of unequal scales."""
+    """Return warnings: features that look like probabilities, or have unequal scales."""
     array: Any = np.asarray(X) if getattr(X, "ndim", 0) == 2 or isinstance(X, list) else None
     if array is None or array.ndim != 2 or array.dtype.kind not in "iuf":
         return []
@@ -612,8 +616,8 @@ def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
     as_it_is = isinstance(estimator, RelativeMahalanobisScorer) or estimator is None
     if as_it_is and array.shape[1] == len(np.unique(labels)) and holds_proba(array):
         remarks.append(
-            "X looks like class probabilities and is taken for features; with "
-            "estimator='precomputed' it is taken for the probabilities of a model."
+            "X looks like class probabilities but is used as features; pass "
+            "estimator='precomputed' to use it as the probabilities of a model."
         )
     sensitive = [judge for judge in judges if _scale_matters(judge)]
     scale = array[:SOME_SAMPLES].std(axis=0, dtype=np.float64) if sensitive else np.ones(1)
@@ -622,14 +626,14 @@ def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
     if ratio > LARGEST_RATIO:
         remarks.append(
             f"The scales of the columns of X differ by a factor of {ratio:.0e}, so that a few "
-            f"decide what {type(sensitive[0]).__name__} says; put a StandardScaler before it "
-            "(make_pipeline)."
+            f"columns decide what {type(sensitive[0]).__name__} predicts; put a StandardScaler "
+            "before it (make_pipeline)."
         )
     return remarks
 
 
 def _scale_matters(estimator: Any) -> bool:
-    """Tell whether columns of large numbers outweigh others; a Pipeline scales them itself."""
+    """Tell whether columns with large numbers outweigh others (a Pipeline may scale them)."""
     if isinstance(estimator, RelativeMahalanobisScorer):
         return estimator.shrinkage is not None
     return type(estimator).__module__.startswith(_SCALE_MATTERS)

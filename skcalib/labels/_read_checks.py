@@ -1,4 +1,4 @@
-"""Answers of people who checked labels, from the file that a page or a spreadsheet has written."""
+"""Read the answers of people who checked labels, from the file of a page or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ _ANSWERS = ("keep", "accept", "other", "none", "unsure", "")
 def read_checks(
     path: str | PathLike[str] | list[str | PathLike[str]],
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Read the labels that somebody has checked, for :meth:`LabelIssueFinder.recalibrate`.
+    """Read the answers of people who checked labels, for :meth:`LabelIssueFinder.recalibrate`.
 
     Parameters
     ----------
     path : str, path-like or list of them
-        The ``checks.csv`` that a :class:`~skcalib.report.LabelReviewPage` has written, or a table
-        with the columns ``position`` and ``true_label``, separated by commas, semicolons or tabs.
-        Several files are joined, such as those of two people who share the work.
+        The ``checks.csv`` of a :class:`~skcalib.report.LabelReviewPage`, or a table with the
+        columns ``position`` and ``true_label``, separated by commas, semicolons or tabs. Several
+        files are joined, such as those of two people who share the work.
 
     Returns
     -------
     positions : ndarray of shape (n_answers,)
         Positions of the samples that have an answer.
     labels : ndarray of shape (n_answers,)
-        Their true labels, of the type that they had. None where no class is right. Those that
-        nobody has answered, or was unsure of, are left out.
+        Their true labels, of the type of the original labels; None where no class is right.
+        Positions without an answer, or with the answer "unsure", are left out.
 
     Raises
     ------
     ValueError
-        If a column is missing, if there is no answer, if a position comes twice or is no whole
-        number, or if an answer is unknown.
+        If a column is missing, if there is no answer, if a position occurs twice or is not an
+        integer, or if an answer is not one of the page's.
 
     See Also
     --------
-    LabelIssueFinder : Takes the answers.
-    skcalib.report.LabelReviewPage : The page that asks for them.
+    LabelIssueFinder : Its method `recalibrate` takes the answers.
+    skcalib.report.LabelReviewPage : The page on which people answer.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def read_checks(
     labels = [label for _, label in found]
     if len(set(positions)) < len(positions):
         twice = next(p for i, p in enumerate(positions) if p in positions[:i])
-        raise ValueError(f"Every position must have one answer, got several of {twice}.")
+        raise ValueError(f"Every position must have one answer, got several for {twice}.")
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     if len({type(label) for label in labels}) == 1 and labels[0] is not None:
@@ -121,7 +121,7 @@ def _position(text: str | None, path: Path) -> int:
     try:
         return int(text or "")
     except ValueError as error:
-        raise ValueError(f"position must be a whole number, got {text!r} in {path}.") from error
+        raise ValueError(f"position must be an integer, got {text!r} in {path}.") from error
 
 
 def _label(text: str, kind: str, path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Rounds: judges are fitted, the noise is explained, labels are believed, judges are refitted."""
+"""Rounds: fit the judges and the noise model, estimate the true labels, refit to these."""
 
 from __future__ import annotations
 
@@ -25,48 +25,48 @@ from ._noise_model import (
     Choice,
     LabelLikelihood,
     NoiseFit,
-    believe,
     choose,
+    explain,
     least_rate,
     no_flips,
     pool,
+    prior_of,
     rows_of,
     rows_to_fit,
-    seen,
     spread_of,
 )
 
-# Explanations that compete with flips at a common rate. Those between classes come first: that
-# they have to be ahead once more, after all refits, tells them from flips to near classes.
+# Explanations to try before "common" (see `_noise_model`). "flips" comes first: it has to win once
+# more after the refits, which it does not where flips go to near classes.
 _KINDS = ("flips", "near")
 
 
 class Given(NamedTuple):
-    """What is to be judged, and who judges."""
+    """The labels to judge, and the judges."""
 
     codes: NDArray[np.intp]  # labels as positions among the classes
     classes: NDArray
     weight: NDArray[np.float64]
     verified: NDArray[np.bool_]
     judges: dict[str, Judge]
-    mixed: bool  # whether some flips may be more frequent than others
-    refits: bool = True  # whether judges can be fitted to other labels
+    mixed: bool  # whether rates of flips may differ between classes
+    refits: bool = True  # False for precomputed probabilities
     step: Telling = silent
 
     @property
     def hidden(self) -> float:
-        """Part of the labels that tell nothing of the true class; 0 if flips are at random."""
+        """Fraction of labels that carry no information (see HIDDEN); 0 for ``noise="random"``."""
         return HIDDEN if self.mixed else 0.0
 
 
 class Explanation(NamedTuple):
-    """What a fit has learned, for new samples."""
+    """What `fit` has learned, to judge labels of new samples."""
 
     judges: dict[str, Judge]
-    frequency: NDArray  # distances by the frequencies of the classes, (1, n_classes)
+    frequency: NDArray  # distances of class frequencies, (1, n_classes)
     fit: NoiseFit
-    believed: float  # probability that there are wrong labels at all
-    hidden: float
+    p_any_wrong: float  # probability that there are wrong labels at all
+    hidden: float  # see `Given`
 
     def judged(
         self,
@@ -75,69 +75,66 @@ class Explanation(NamedTuple):
         classes: NDArray,
         verified: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Return probabilities of the classes, margins, log-losses and novelty, as for `fit`.
+        """Return probabilities of the classes, margins, log-losses and novelty, as `fit` does.
 
-        X is a dict where every judge looks at something else. None means that nobody has verified
-        a label.
+        X is a dict if every judge has its own input; ``verified=None`` means no verified labels.
         """
-        belief, proba, pooled, novelty = self.beliefs(X, codes, classes, verified)
+        prior, proba, pooled, novelty = self.before_hidden(X, codes, classes, verified)
         rows = np.arange(len(codes))
         margin = pooled[rows, codes] - pooled.min(axis=1)
-        loss = -np.log(np.maximum(belief[rows, codes], np.finfo(belief.dtype).tiny))
-        self.add_hidden(proba, belief, verified)
+        loss = -np.log(np.maximum(prior[rows, codes], np.finfo(prior.dtype).tiny))
+        self.add_hidden(proba, prior, verified)
         return proba, margin, loss, novelty
 
-    def beliefs(
+    def before_hidden(
         self,
         X: Any,
         codes: NDArray[np.intp],
         classes: NDArray,
         verified: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Return beliefs without and with the labels, pooled distances, and novelty.
-
-        That is before labels that tell nothing.
-        """
+        """Return prior, posterior, pooled distances and novelty, before `add_hidden`."""
         found, novelty = distances_of_new(self.judges, X, len(codes), classes)
         distances = [_excess(raw, slice(None)) for raw in found]
         pooled = pool([*distances, self.frequency], self.fit.weights)
-        belief = believe([*distances, self.frequency], self.fit.weights)
+        prior = prior_of([pooled], np.ones(1))
         known = np.zeros(len(codes), dtype=bool) if verified is None else verified
-        proba = seen(belief, codes, known, self.fit.flips, self.fit.near).posterior
-        return belief, with_none_wrong(proba, codes, self.believed), pooled, novelty
+        proba = explain(prior, codes, known, self.fit.flips, self.fit.near).posterior
+        proba = mix_with_none_wrong(proba, codes, self.p_any_wrong)
+        return prior, proba, pooled, novelty
 
     def add_hidden(
-        self, proba: NDArray, belief: NDArray, verified: NDArray[np.bool_] | None = None
+        self, proba: NDArray, prior: NDArray, verified: NDArray[np.bool_] | None = None
     ) -> None:
-        """Mix probabilities with what the judges believe whatever the label, in place."""
-        part = self.hidden * (belief - proba)
+        """Mix the posterior with the prior, in place: some labels carry no information."""
+        part = self.hidden * (prior - proba)
         proba += part if verified is None else part * ~verified[:, None]
 
 
-def with_none_wrong(proba: NDArray, codes: NDArray[np.intp], believed: float) -> NDArray:
-    """Return a mixture with "no label is wrong", in place; `believed` is the other part."""
-    proba *= believed
-    proba[np.arange(len(codes)), codes] += 1.0 - believed
+def mix_with_none_wrong(proba: NDArray, codes: NDArray[np.intp], p_any_wrong: float) -> NDArray:
+    """Mix the posterior with "no label is wrong", by its probability, in place."""
+    proba *= p_any_wrong
+    proba[np.arange(len(codes)), codes] += 1.0 - p_any_wrong
     return proba
 
 
 class Round:
-    """What the judges say after a fit to the labels believed, and what explains those given."""
+    """Judges fitted to estimated true labels, and the noise model fitted to the given labels."""
 
     def __init__(
         self,
         given: Given,
-        believed: NDArray[np.intp],
+        estimated: NDArray[np.intp],
         kinds: tuple[str, ...],
         *,
         compare: bool,
         number: int = 0,
     ) -> None:
         stage = f"refit {number}" if number else "fit"
-        self.given, self.believed, classes = given, believed, given.classes
-        labels, self.shape = classes[believed], (len(believed), len(classes))
+        self.given, self.fitted_to, classes = given, estimated, given.classes
+        labels, self.shape = classes[estimated], (len(estimated), len(classes))
         self.distances: list[Any] = []
-        self.measured: NDArray | ByRows | None = None  # of the first judge that tells how far
+        self.measured: NDArray | ByRows | None = None  # distances of the first LeaveOneOut
         for name, judge in given.judges.items():
             with given.step(f"{stage}: {name}"):
                 raw = judge.distances(labels, classes)
@@ -146,8 +143,8 @@ class Round:
                 found = ByRows(partial(_excess, raw), self.shape)
                 is_large = len(labels) * len(classes) > KEPT_ELEMENTS
                 self.distances.append(found if is_large else found.filled())
-        # Distances take all classes for equally frequent; how far frequencies count is fitted.
-        # Probabilities at hand know them.
+        # Distances ignore class frequencies; their weight is fitted like that of a judge.
+        # Precomputed probabilities know them already: all frequencies are equal then.
         size = np.bincount(given.codes, given.weight, len(classes)) * float(given.refits)
         frequency = (size + 1.0) / (size.sum() + len(classes))
         self.distances.append(-2.0 * np.log(frequency)[None])
@@ -162,22 +159,22 @@ class Round:
         codes, verified = self.given.codes, self.given.verified
 
         def of_rows(rows: slice) -> NDArray:
-            belief = believe(rows_of(self.distances, rows), fit.weights)
-            return seen(belief, codes[rows], verified[rows], fit.flips, fit.near).posterior
+            prior = prior_of(rows_of(self.distances, rows), fit.weights)
+            return explain(prior, codes[rows], verified[rows], fit.flips, fit.near).posterior
 
         return ByRows(of_rows, self.shape)
 
     def add_hidden(self, proba: NDArray, fit: NoiseFit) -> None:
-        """Mix probabilities with what the judges believe whatever the label, in place."""
+        """Mix the posterior with the prior, in place: some labels carry no information."""
         for rows in blocks_of(self.shape):
-            belief = believe(rows_of(self.distances, rows), fit.weights)
+            prior = prior_of(rows_of(self.distances, rows), fit.weights)
             unknown = ~self.given.verified[rows, None]
-            proba[rows] += self.given.hidden * unknown * (belief - proba[rows])
+            proba[rows] += self.given.hidden * unknown * (prior - proba[rows])
 
     def judged(self, fit: NoiseFit) -> tuple[NDArray[np.float64], ...]:
-        """Return margins of the pooled distances, log-losses of the labels by them, and novelty.
+        """Return margins, log-losses of the labels by the prior, and novelty.
 
-        Novelty is the distance to the nearest class; NaN where no judge tells how far that is.
+        Novelty is the distance to the nearest class; NaN without a judge that has distances.
         """
         margin, loss, novelty = np.full((3, len(self.given.codes)), np.nan)
         for rows in blocks_of(self.shape):
@@ -192,7 +189,7 @@ class Round:
         return margin, loss, novelty
 
     def shares(self, fit: NoiseFit) -> dict[str, float]:
-        """Return how much every judge moves the pooled distances; the sum is one."""
+        """Return the fraction of the pooled distances' spread that comes from each judge."""
         some = next(blocks_of(self.shape))
         judges = zip(self.distances[:-1], fit.weights)
         spread = [weight * spread_of(judge[some]) for judge, weight in judges]
@@ -200,27 +197,29 @@ class Round:
         return {name: float(part / total) for name, part in zip(self.given.judges, spread)}
 
     def agreement(self, fit: NoiseFit) -> float:
-        """Return how often the pooled judges believe in the given label most."""
+        """Return how often the pooled judges predict the given label."""
         part = self.likelihood
         nearest = pool(part.distances, fit.weights).argmin(axis=1)
         return float(part.weight @ (nearest == part.codes)) / part.total
 
-    def strength(self, kind: str) -> float:
-        """Return how often the judges expect the label, beyond which labels are wrong.
+    def accuracy(self, kind: str) -> float:
+        """Return an estimate of how often the judges predict a label that is right.
 
-        The root is halfway: weak judges take their own mistakes for wrong labels.
+        Their agreement with the given labels over the fraction of right ones, 1 - rate, would be
+        exact if they never predicted a wrong label and `rate` were true. Weak judges count their
+        own mistakes into the rate, and the quotient is too high: the square root goes halfway.
         """
         fit = self.choice.fits[kind]
         return self.agreement(fit) / float(np.sqrt(1.0 - fit.rate))
 
-    def surprising(self, fit: NoiseFit) -> float:
-        """Return how many labels nobody verified may be other than the judges expect.
+    def upper_rate(self, fit: NoiseFit) -> float:
+        """Return the highest plausible fraction of wrong labels among unverified ones.
 
-        That is the upper end of the interval of this fraction. What people get wrong are hard
-        samples, which judges get wrong as well: labels alone do not tell these mistakes apart, so
-        that all of them may be wrong labels. Where the judges are probabilities at hand, it is
-        how many labels they do not expect by their own word, if that is more: the given labels
-        may say that they are surer than they claim because they have learned wrong ones.
+        It is the upper end of the interval of how many labels the judges do not predict. People
+        err on hard samples, where judges err as well. Labels alone cannot tell these mistakes
+        apart, so every label that is not predicted may be wrong. Precomputed probabilities may
+        expect more mistakes than that, 1 - p on average: then this counts. A fit that makes them
+        surer may only show that their model has learned wrong labels.
         """
         part = self.likelihood
         weight = part.weight * ~part.verified
@@ -229,60 +228,59 @@ class Round:
         weight /= weight.sum()
         fraction = weight @ (pool(part.distances, fit.weights).argmin(axis=1) != part.codes)
         if not self.given.refits:
-            fraction = max(fraction, weight @ (1.0 - self._by_their_word()))
+            fraction = max(fraction, weight @ (1.0 - self._claimed()))
         n_samples = np.asarray(part.total * np.average(~part.verified, weights=part.weight))
         return float(binomial_interval(np.asarray(fraction), n_samples, 0.95)[1])
 
-    def least_wrong(self) -> float:
-        """Return how many labels are wrong at least, by probabilities at hand taken at their word.
+    def lower_rate(self) -> float:
+        """Return the lowest plausible fraction of wrong labels if precomputed probabilities hold.
 
-        That they are surer, and wrong labels more, is what the given labels suggest; so do right
-        ones that the model misfits. 1 where features are judged.
+        The fit may make them surer, and find more wrong labels: but so do right labels that their
+        model misfits. 1, which is no limit, for judges that are fitted.
         """
-        return 1.0 if self.given.refits else least_rate(self.likelihood, self._by_their_word())
+        return 1.0 if self.given.refits else least_rate(self.likelihood, self._claimed())
 
-    def _by_their_word(self) -> NDArray[np.float64]:
-        """Return the probability of every label as the judges say it, on average."""
+    def _claimed(self) -> NDArray[np.float64]:
+        """Return the probability that the judges give each label as they are, on average."""
         part = self.likelihood
         rows = np.arange(len(part.codes))
-        of_label = [believe([d], np.ones(1))[rows, part.codes] for d in part.distances[:-1]]
+        of_label = [prior_of([d], np.ones(1))[rows, part.codes] for d in part.distances[:-1]]
         return np.mean(of_label, axis=0, dtype=np.float64)
 
 
 def _excess(distances: NDArray | ByRows, rows: slice | NDArray) -> NDArray:
-    """Return what counts: the excess over the least, in place where there is an array."""
+    """Return distances less the smallest of each row, capped; in place if they are an array."""
     block = distances[rows]
     block -= block.min(axis=1, keepdims=True)
     return np.minimum(block, FAR, out=block)
 
 
 class Judged(NamedTuple):
-    """The last round that was kept."""
+    """The result: the last round that was kept, its fit, and the posterior."""
 
     last: Round
     fit: NoiseFit
     proba: ByRows  # (n_samples, n_classes)
-    gain: float  # mean log-likelihood of the labels over that without any flips
-    believed: float  # probability that there are wrong labels at all, in (0, 1)
-    strength: float  # how often judges expect the label, before refits, of those that are right
+    gain: float  # mean log-likelihood of the labels, less that without any flips
+    p_any_wrong: float  # probability that there are wrong labels at all, in (0, 1)
+    accuracy: float  # of the judges of the first round, on right labels
 
 
 def judge(given: Given, n_refits: int) -> Judged:
-    """Judge the labels, and refit the judges to the labels believed.
+    """Choose the explanation of the labels, and refit the judges to the estimated true labels.
 
-    Flips between classes and near flips are believed where they make labels left out more likely,
-    by the same number of standard errors, than a common rate and confusions of the judges do. A
-    flexible judge learns flips between classes and foretells them in part; only judges that are
-    fitted to believed labels show all of them. A refit believes in its own mistakes, though: weak
-    judges find flips after it in labels that are right. So these have to be ahead once more.
+    "flips" and "near" have to make labels left out more likely than "common" and "confusions" do,
+    by AHEAD standard errors. A flexible judge has learned some of the flips and predicts them;
+    only judges fitted to the estimated labels show all. But a refit confirms its own mistakes:
+    weak judges then find flips in right labels. So "flips" has to be ahead after the refits too.
     """
-    few = len(given.classes) <= MOST_CLASSES_OF_A_MATRIX
-    kinds = _KINDS if given.mixed and few else ()
+    has_matrix = len(given.classes) <= MOST_CLASSES_OF_A_MATRIX
+    kinds = _KINDS if given.mixed and has_matrix else ()
     first = Round(given, given.codes, kinds, compare=True)
     choice = first.choice
     for kind in _KINDS:
-        # Flips excuse all that weak judges get wrong.
-        if choice.ahead.get(kind, 0.0) <= AHEAD or first.strength(kind) < WEAK:
+        # Weak judges would explain all their mistakes by flips.
+        if choice.ahead.get(kind, 0.0) <= AHEAD or first.accuracy(kind) < WEAK:
             continue
         judged = _refitted(first, n_refits, kind)
         if kind != "flips" or judged.last.choice.ahead.get(kind, 0.0) > AHEAD:
@@ -291,25 +289,25 @@ def judge(given: Given, n_refits: int) -> Judged:
 
 
 def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
-    """Refit the judges to the labels believed while that explains the given ones better."""
+    """Refit the judges to the estimated labels while that makes the given ones more likely."""
     given, last, mixed = first.given, first, kind == "flips"
     before = proba = first.posterior(first.choice.fits[kind])
-    believed = _likeliest(before)
+    estimated = _likeliest(before)
     for number in range(n_refits if given.refits else 0):
-        outside = len(believed) - np.bincount(believed).max()
-        # Every fold needs two classes to learn.
-        if (believed == last.believed).all() or outside < FEWEST_OF_A_CLASS:
+        outside = len(estimated) - np.bincount(estimated).max()
+        # Stop where nothing has changed, or where a fold could lack a second class.
+        if (estimated == last.fitted_to).all() or outside < FEWEST_OF_A_CLASS:
             break
-        after = Round(given, believed, (kind,), compare=mixed, number=number + 1)
+        after = Round(given, estimated, (kind,), compare=mixed, number=number + 1)
         if kind not in after.choice.fits or _value(after, kind) <= _value(last, kind):
             break
         found = after.posterior(after.choice.fits[kind])
         again = _likeliest(found)
-        if _takes_back(given.codes, believed, again):
+        if _takes_back(given.codes, estimated, again):
             break
-        last, proba, believed = after, found, again
+        last, proba, estimated = after, found, again
     if proba is not before:
-        # A refit believes its own mistakes, the more the fewer samples a class has.
+        # A refit confirms its own mistakes, the more so the fewer samples a class has.
         n_each = given.weight.sum() / len(np.unique(given.codes[given.weight > 0]))
         part, later = WEIGHT_OF_FIRST / (WEIGHT_OF_FIRST + n_each), proba
         proba = ByRows(lambda rows: part * before[rows] + (1.0 - part) * later[rows], first.shape)
@@ -317,10 +315,10 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
     simple = last.choice.fits["common"] if mixed else fit
     gain = simple.log_likelihood - _of_none(first, last, kind)
     gain += max(last.choice.gain_of_flips, 0.0) if mixed else 0.0
-    # By Akaike's weights: flips are one number more, which has to gain one unit. (Half a logarithm
-    # of the sample size is too strict: flexible judges foretell wrong labels, and hide them.)
-    belief = float(expit(last.likelihood.total * gain - 1.0))
-    return Judged(last, fit, proba, gain, belief, first.strength(kind))
+    # Akaike's weights: the rate of flips is one parameter more, and has to gain one unit. (BIC is
+    # too strict: flexible judges predict some of the wrong labels, which hides them.)
+    p_any_wrong = float(expit(last.likelihood.total * gain - 1.0))
+    return Judged(last, fit, proba, gain, p_any_wrong, first.accuracy(kind))
 
 
 def _likeliest(proba: ByRows) -> NDArray[np.intp]:
@@ -328,26 +326,27 @@ def _likeliest(proba: ByRows) -> NDArray[np.intp]:
 
 
 def _of_none(first: Round, last: Round, kind: str) -> float:
-    """Return the likelihood if no label is wrong: judges are fitted to the given ones then.
+    """Return the log-likelihood if no label is wrong, by judges fitted to the given labels.
 
-    Those of the last round, fitted to others, would make flips look surer than they are.
+    The judges of the last round, fitted to other labels, would put "no label is wrong" at a
+    disadvantage. (`last` is unused here; an ablation measures that.)
     """
     return no_flips(first.likelihood, first.choice.fits[kind]).log_likelihood
 
 
 def _takes_back(
-    given: NDArray[np.intp], fitted_to: NDArray[np.intp], believed: NDArray[np.intp]
+    given: NDArray[np.intp], fitted_to: NDArray[np.intp], estimated: NDArray[np.intp]
 ) -> bool:
-    """Tell whether a refit believes most of the labels right that it was fitted to be wrong.
+    """Tell whether a refit restores most of the labels that were changed for it.
 
-    Where classes are far apart, judges that have seen no wrong label explain them by doubt that
-    is equal for all samples as well as by flips. But then they would have been fitted otherwise.
+    Judges fitted to labels without any wrong one may explain the wrong ones by being less sure of
+    all samples, and not by flips. But then they should not have been fitted to changed labels.
     """
     moved = fitted_to != given
-    return bool((believed[moved] == given[moved]).mean() > 0.5)
+    return bool((estimated[moved] == given[moved]).mean() > 0.5)
 
 
 def _value(judged: Round, kind: str) -> float:
-    """Return the likelihood that refits have to raise: that of labels left out, of a matrix."""
+    """Return the log-likelihood that a refit has to raise: for "flips" that of labels left out."""
     choice = judged.choice
     return choice.left_out["flips"] if kind == "flips" else choice.fits[kind].log_likelihood

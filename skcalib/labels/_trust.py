@@ -1,4 +1,4 @@
-"""Whether the probabilities of the model can be trusted: reasons for doubt, a sentence each."""
+"""`doubts_`: reasons not to trust the probabilities, a sentence each."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them 
 
 
 def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
-    """Return the reasons to doubt the probabilities."""
+    """Return the sentences of `doubts_` after `fit`."""
     last, part, doubts = judged.last, judged.last.likelihood, []
-    # A sample counts once, whatever it weighs: a weight need not be a number of samples.
-    of_labels = float(entropy(np.bincount(part.codes, part.weight)))
-    if len(part.codes) * (of_labels + judged.fit.log_likelihood) < KNOWN:
-        judge, better = (
+    # Every sample counts once here: a weight need not be a number of samples.
+    entropy_of_labels = float(entropy(np.bincount(part.codes, part.weight)))
+    if len(part.codes) * (entropy_of_labels + judged.fit.log_likelihood) < KNOWN:
+        inputs, better = (
             ("features", "other features")
             if last.given.refits
             else ("probabilities", "those of another model")
         )
         doubts.append(
-            f"The {judge} hardly predict the labels, no better than the frequencies of the "
+            f"The {inputs} hardly predict the labels, no better than the frequencies of the "
             f"classes do, so that wrong ones cannot be found; {better} could help. {ADVICE}"
         )
     doubts += of_seen_labels(last)
     if n_issues < FEW:
         return tuple(doubts)
-    if judged.believed < SURE:
+    if judged.p_any_wrong < SURE:
         doubts.append(
             f"The {n_issues} issues may all be right: the labels are about as likely "
-            f"without any wrong one (probability of any {judged.believed:.2f}). {ADVICE}"
+            f"without any wrong one (probability of any {judged.p_any_wrong:.2f}). {ADVICE}"
         )
-    if judged.strength < WEAK:
+    if judged.accuracy < WEAK:
         doubts.append(
-            f"The model expects only {last.agreement(judged.fit):.0%} of the labels: it knows too "
-            f"little of the classes, so that many issues may be right. {ADVICE}"
+            f"The model predicts only {last.agreement(judged.fit):.0%} of the labels: it knows "
+            f"too little about the classes, so that many issues may be right. {ADVICE}"
         )
     doubts += of_misfits(judged)
     return tuple(doubts)
@@ -57,20 +57,20 @@ def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
 def of_seen_labels(last: Round) -> list[str]:
     """Return a doubt for every frozen classifier that seems to have been trained on these labels.
 
-    A label that the majority of its neighbors does not have is wrong or hard. A classifier that
-    has not seen it expects it now and then; one that was trained on it, nearly always.
+    A label that differs from those of most neighbors is wrong, or the sample is hard. A classifier
+    that has not seen the label predicts it now and then; one trained on it, nearly always.
     """
     rows, doubts = _asked(last), []
     codes = last.given.codes[rows]
     for (name, judge), distances in zip(last.given.judges.items(), last.distances):
         is_frozen = isinstance(judge, OutOfFold) and isinstance(judge.estimator, FrozenEstimator)
-        around = _around(last, {name: judge}, rows) if is_frozen else None
+        around = _label_around(last, {name: judge}, rows) if is_frozen else None
         if around is None:
             continue
-        expected = (distances[rows].argmin(axis=1) == codes)[around != codes]
-        if len(expected) and _at_least(expected) > WEAK:
+        predicted = (distances[rows].argmin(axis=1) == codes)[around != codes]
+        if len(predicted) and _lower_end(predicted) > WEAK:
             doubts.append(
-                f"{name} expects {expected.mean():.0%} of the {len(expected)} labels that "
+                f"{name} predicts {predicted.mean():.0%} of the {len(predicted)} labels that "
                 "differ from those of their neighbors: it has probably been trained on these "
                 "labels, and then it defends wrong ones. Pass the classifier itself, which is "
                 "fitted out-of-fold, or one that has not seen these samples."
@@ -79,15 +79,16 @@ def of_seen_labels(last: Round) -> list[str]:
 
 
 def of_misfits(judged: Judged) -> list[str]:
-    """Return a doubt where neighbors defend more of the labels called wrong than are expected to.
+    """Return a doubt if too many labels that the model calls wrong agree with their neighbors.
 
-    A wrong label differs from those of its neighbors; one that a judge gets wrong because the
-    class has another shape, such as several clusters, is among its like. Neighbors that are
-    judges have had their say.
+    A wrong label differs from those of its neighbors. A right label that a judge gets wrong
+    because the class has another shape, such as two clusters, agrees with them. Nothing is tested
+    if neighbors are among the judges.
     """
     last = judged.last
     rows = _asked(last)
-    around = None if "neighbors" in last.given.judges else _around(last, last.given.judges, rows)
+    judges = last.given.judges
+    around = None if "neighbors" in judges else _label_around(last, judges, rows)
     if around is None:
         return []
     codes, proba = last.given.codes[rows], judged.proba[rows]
@@ -95,24 +96,24 @@ def of_misfits(judged: Judged) -> list[str]:
     wrong = proba.argmax(axis=1) != codes
     if not wrong.any():
         return []
-    defended = (around == codes)[wrong]
-    if _at_least(defended) <= p_correct[wrong].mean():
+    agree = (around == codes)[wrong]
+    if _lower_end(agree) <= p_correct[wrong].mean():
         return []
     return [
-        f"Of the labels that the model takes for wrong, {defended.mean():.0%} are those of most "
-        f"neighbors, where it takes {p_correct[wrong].mean():.0%} for right: it may misfit the "
-        f"classes there, as a Gaussian misfits two clusters. {ADVICE}"
+        f"Of the labels that the model calls wrong, {agree.mean():.0%} are those of most "
+        f"neighbors; by its probabilities, only {p_correct[wrong].mean():.0%} are right. It may "
+        f"misfit the classes there, as a Gaussian misfits two clusters. {ADVICE}"
     ]
 
 
 def _asked(last: Round) -> NDArray[np.intp]:
-    """Return samples whose labels are looked at: of very many, a random part."""
+    """Return the samples that the tests look at: all, or a random part of very many."""
     rows = np.flatnonzero((last.given.weight > 0) & ~last.given.verified)
     return np.random.default_rng(0).permutation(rows)[:SOME_SAMPLES]
 
 
-def _around(last: Round, judges: dict[str, Judge], rows: NDArray[np.intp]) -> NDArray | None:
-    """Return the label that most neighbors of each sample have; None without features."""
+def _label_around(last: Round, judges: dict[str, Judge], rows: NDArray[np.intp]) -> NDArray | None:
+    """Return the most frequent label among each sample's neighbors; None without features."""
     number = NUMBERS_OF_NEIGHBORS[1]
     features = features_of(judges, rows) if len(rows) > number else None
     if features is None:
@@ -123,6 +124,6 @@ def _around(last: Round, judges: dict[str, Judge], rows: NDArray[np.intp]) -> ND
     return votes.argmax(axis=1)
 
 
-def _at_least(flags: NDArray[np.bool_]) -> float:
-    """Return the lower end of the interval of how often a flag is set."""
+def _lower_end(flags: NDArray[np.bool_]) -> float:
+    """Return the lower end of the 95 % interval of how often a flag is set."""
     return float(binomial_interval(flags.mean(), np.asarray(len(flags)), 0.95)[0])

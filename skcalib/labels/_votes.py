@@ -1,19 +1,19 @@
 """Several people label every sample: the likelihood of their votes.
 
-Votes are not independent given the class, for people err together on hard samples. So a sample is
-easy (z = 0) or hard (z = 1), for all annotators and for the judges alike. With s(x) the
-log-probabilities of the judges, and y_a the vote of annotator a,
+Given the class, votes are not independent, because people err together on hard samples. So a
+sample is easy (z = 0) or hard (z = 1), for all annotators and judges. With s_s(x) the
+log-probabilities of judge s, and y_a the vote of annotator a,
 
     P(votes | x) = sum_z pi_z(x) sum_k q_z(k | x) prod_a T_az(k, y_a),
-    logit pi_1 = g0 + g1 H,    H the standardized entropy of the judges' belief,
+    logit pi_1 = g0 + g1 H,    H the standardized entropy of the judges' mean prediction,
     q_z = softmax(c_z sum_s w_s s_s + b),    c_0 = 1,
     T_az(k, k) = sigmoid(t_a + t_k + t - delta_z),    delta_0 = 0 < delta_1,
     T_az(k, l) = (1 - T_az(k, k)) C_kl.
 
-Only the diagonal depends on the annotator, so that a pass costs as much as there are votes, and
-n_samples x n_classes exponentials, however many annotators there are. The maximum is too sure of
-itself: what is left of the dependence is taken out by two exponents, found beside votes that only
-repeat others (:meth:`VoteModel.temper`).
+Only the diagonal of T depends on the annotator. So the cost of a pass grows with the number of
+votes, plus n_samples x n_classes exponentials, and not with the number of annotators. The fitted
+model is still overconfident, as some dependence is left: two exponents correct it
+(:meth:`VoteModel.temper`).
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
 from ._limits import LEAST_LEFT
 
-# Standard deviations a priori: of annotators and of classes in log-odds, of the log-odds of how
-# frequent classes are (two votes on two classes hardly tell them from errors), of all others.
+# Prior standard deviations: of annotators and of classes (log-odds of a right vote), of the class
+# offsets b (two votes on two classes hardly distinguish b from errors), of all other parameters.
 _ANNOTATORS, _CLASSES, _OFFSET, _OTHERS = 0.3, 0.7, 0.3, 1.0
 _TEMPERATURES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 _MOST_STEPS = 200
-# A step that gains less of the log-likelihood is the last one.
+# Stop where a step gains less than this of the log-likelihood.
 _LEAST_GAIN = 0.1
-# Elements of samples x classes that the exponents, and a first fit, are found on.
+# Samples x classes that the exponents and a first fit are computed on.
 _ELEMENTS = 2**18
 _BLOCK_ELEMENTS = 2**19
 _TINY = 1e-300
 
 
 class Votes(NamedTuple):
-    """Who said what of which sample; all are positions, in rising order of the sample."""
+    """Sample, annotator and label of every vote, all as positions; sorted by sample."""
 
     sample: NDArray[np.intp]  # (n_votes,)
     annotator: NDArray[np.intp]
@@ -53,7 +53,7 @@ class Votes(NamedTuple):
     n_classes: int
 
     def counts(self) -> NDArray[np.float64]:
-        """Return how many votes every class of every sample has, (n_samples, n_classes)."""
+        """Return the number of votes for every class, (n_samples, n_classes)."""
         shape = self.n_samples, self.n_classes
         flat = np.bincount(
             self.sample * self.n_classes + self.label, minlength=shape[0] * shape[1]
@@ -61,7 +61,7 @@ class Votes(NamedTuple):
         return flat.reshape(shape).astype(np.float64)
 
     def alike(self) -> NDArray[np.intp]:
-        """Return a number for every sample; those of which everybody said the same share it."""
+        """Return a number per sample; samples with the same votes by the same people share it."""
         key = self.annotator.astype(np.uint64) * np.uint64(self.n_classes)
         key += self.label.astype(np.uint64) + np.uint64(1)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
@@ -73,18 +73,18 @@ class Votes(NamedTuple):
 
     def of(self, rows: NDArray[np.intp]) -> Votes:
         """Return the votes on some samples, which are in rising order."""
-        place = np.full(self.n_samples, -1)
-        place[rows] = np.arange(len(rows))
-        kept = place[self.sample] >= 0
+        new = np.full(self.n_samples, -1)
+        new[rows] = np.arange(len(rows))
+        kept = new[self.sample] >= 0
         return self._replace(
-            sample=place[self.sample[kept]],
+            sample=new[self.sample[kept]],
             annotator=self.annotator[kept],
             label=self.label[kept],
             n_samples=len(rows),
         )
 
     def used(self, counts: NDArray[np.bool_]) -> Votes:
-        """Return the votes on samples that count; the others stay as samples without a vote."""
+        """Return the votes on samples that count; the other samples stay, without a vote."""
         kept = counts[self.sample]
         return self._replace(
             sample=self.sample[kept], annotator=self.annotator[kept], label=self.label[kept]
@@ -92,22 +92,22 @@ class Votes(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What is known of the samples besides the votes."""
+    """What is known about the samples besides the votes."""
 
     scores: NDArray[np.float64]  # (n_judges, n_samples, n_classes) log-probabilities
-    hardness: NDArray[np.float64]  # (n_samples,) standardized entropy of the judges' belief
+    hardness: NDArray[np.float64]  # (n_samples,) H, standardized entropy of the judges
     weight: NDArray[np.float64]  # (n_samples,)
     known: NDArray[np.intp]  # (n_samples,) the class of a verified label, else -1
 
     def of(self, rows: NDArray[np.intp]) -> Evidence:
-        """Return what is known of some samples."""
+        """Return the evidence of some samples."""
         return Evidence(
             self.scores[:, rows], self.hardness[rows], self.weight[rows], self.known[rows]
         )
 
 
 class Parameters(NamedTuple):
-    """Of the likelihood, as above; those of scale are logarithms."""
+    """The parameters of the likelihood above; factors and delta_1 are logarithms."""
 
     hard: NDArray[np.float64]  # g0, g1
     judges: NDArray[np.float64]  # log w_s
@@ -121,7 +121,7 @@ class Parameters(NamedTuple):
 
 
 def _centers(n_judges: int, n_annotators: int, n_classes: int) -> Parameters:
-    """Return where the priors have their mean, and where the search begins."""
+    """Return the means of the priors, where the search starts."""
     return Parameters(
         hard=np.array([-1.0, 0.5]),
         judges=np.full(n_judges, -np.log(max(n_judges, 1))),
@@ -141,23 +141,23 @@ def _split(x: NDArray[np.float64], like: Parameters) -> Parameters:
 
 
 class Scale(NamedTuple):
-    """What brings the scores of judges, of new samples as well, to those of the likelihood."""
+    """How scores of judges, of new samples too, become those of the likelihood."""
 
     factors: tuple[float, ...]  # one over the temperature of every judge
-    mean: float  # of the entropy of their belief
-    spread: float
+    mean: float  # of the entropy of their mean prediction
+    spread: float  # its standard deviation
 
     def scores(self, scores: list[NDArray]) -> NDArray[np.float64]:
         """Return log-probabilities at these temperatures, (n_judges, n_samples, n_classes)."""
         return np.array([log_softmax(f * s, axis=1) for f, s in zip(self.factors, scores)])
 
     def hardness(self, tempered: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the standardized entropy of the belief of all judges."""
+        """Return the standardized entropy of the judges' mean prediction."""
         return (_entropy(tempered) - self.mean) / self.spread
 
 
 def scale_of(scores: list[NDArray], votes: Votes, weight: NDArray[np.float64]) -> Scale:
-    """Return the scale; every judge is brought to the temperature that suits the votes."""
+    """Return the scale: the temperature of every judge that fits the votes, and the entropy's."""
     shares = votes.counts()
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
     shares *= weight[:, None]
@@ -169,8 +169,8 @@ def scale_of(scores: list[NDArray], votes: Votes, weight: NDArray[np.float64]) -
 
 
 def _entropy(tempered: NDArray[np.float64]) -> NDArray[np.float64]:
-    belief = softmax(tempered.mean(axis=0), axis=1)
-    return -(belief * np.log(np.maximum(belief, _TINY))).sum(axis=1)
+    proba = softmax(tempered.mean(axis=0), axis=1)
+    return -(proba * np.log(np.maximum(proba, _TINY))).sum(axis=1)
 
 
 def evidence_of(
@@ -180,7 +180,7 @@ def evidence_of(
     known: NDArray[np.intp],
     scale: Scale | None = None,
 ) -> Evidence:
-    """Return the evidence of the judges, at the scale that suits the votes unless one is given."""
+    """Return the evidence of the judges; without a given scale, at the one that fits the votes."""
     if not scores:
         shape = 0, votes.n_samples, votes.n_classes
         return Evidence(np.empty(shape), np.zeros(votes.n_samples), weight, known)
@@ -190,7 +190,7 @@ def evidence_of(
 
 
 def _temperature(score: NDArray, shares: NDArray[np.float64]) -> float:
-    """Return the factor under which the votes are most likely, a tenth of them at random."""
+    """Return the factor that makes the votes most likely, if a tenth of them is random."""
     some = np.random.default_rng(0).permutation(len(score))[: max(_ELEMENTS // score.shape[1], 1)]
     score, shares = score[some], shares[some]
     values = [
@@ -201,9 +201,9 @@ def _temperature(score: NDArray, shares: NDArray[np.float64]) -> float:
 
 
 class VoteModel:
-    """The likelihood of votes, its maximum, and what follows from it.
+    """The likelihood of votes, its maximum, and the posterior.
 
-    Parameters after `fit`; the exponents of votes and of judges after `temper`.
+    `climb` finds the parameters, `temper` the exponents of votes and of judges, `fit` both.
     """
 
     def __init__(self, votes: Votes, evidence: Evidence) -> None:
@@ -214,11 +214,11 @@ class VoteModel:
         self.value = -np.inf  # penalized log-likelihood, per sample
 
     def fit(self) -> VoteModel:
-        """Find the maximum, and the exponents."""
+        """Find the parameters, then the exponents."""
         return self.climb().temper()
 
     def climb(self) -> VoteModel:
-        """Find the maximum: of many samples on a part of them first."""
+        """Maximize the likelihood; with many samples, on a part of them first."""
         rows = _some(self.votes)
         if len(rows) < self.votes.n_samples:
             part = VoteModel(self.votes.of(rows), self.evidence.of(rows)).climb()
@@ -252,7 +252,7 @@ class VoteModel:
     def joint(
         self, rows: NDArray[np.intp], power: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the posterior (2, n_rows, n_classes), and that of every vote to be right."""
+        """Return the posterior (2, n_rows, n_classes), and how likely every vote is right."""
         whole = len(rows) == self.votes.n_samples
         votes = self.votes if whole else self.votes.of(rows)
         evidence = self.evidence if whole else self.evidence.of(rows)
@@ -265,14 +265,15 @@ class VoteModel:
         return posterior, posterior.sum(axis=0)[votes.sample, votes.label]
 
     def temper(self) -> VoteModel:
-        """Find the exponents under which votes are foretold best by the others on the sample.
+        """Find the exponents with which the other votes on a sample predict a vote best.
 
-        The posterior becomes pi_z q_z(k)^rho (prod_a T_az(k, y_a))^beta: beta says how much a
-        further vote is worth. Votes that repeat others tell of these, not of the class. So each
-        is drawn from an urn: it repeats another one, at random, with a probability that is found
-        together with the exponents. Without two votes on any sample, nothing tells. That is
-        calibrated for the next vote. People are also wrong together, which no vote tells: the
-        posterior of the class is all of it to the power beta once more.
+        The posterior becomes pi_z q_z(k)^rho (prod_a T_az(k, y_a))^beta, where beta is the worth
+        of one more vote. A vote that repeats another is no evidence of the class. So each vote is
+        drawn from an urn: with a probability that is fitted along, it repeats another vote on the
+        sample, at random. Without two votes on any sample, both exponents are 1.
+
+        This calibrates the prediction of the next vote. Mistakes that people share show in no
+        vote: for the class, `joint` raises the posterior to the power beta once more.
         """
         passes = _LeftOut(*self._asked(), self.parameters)
         if not passes.n_votes:
@@ -294,7 +295,7 @@ class VoteModel:
         return self
 
     def _asked(self) -> tuple[Votes, Evidence]:
-        """Return samples of two votes or more, of many a part."""
+        """Return samples with two votes or more: all, or a random part of many."""
         several = np.bincount(self.votes.sample, minlength=self.votes.n_samples) >= 2
         rows = np.flatnonzero(several & (self.evidence.weight > 0) & (self.evidence.known < 0))
         rows = np.sort(np.random.default_rng(0).permutation(rows)[: _most_rows(self.votes)])
@@ -318,22 +319,21 @@ class VoteModel:
         ]
         return np.concatenate(gains)
 
-    def belief(self) -> NDArray[np.float64]:
-        """Return what the judges say without any vote, log-probabilities."""
-        belief, hard = _Passes(self.votes, self.evidence).beliefs(self.parameters)
-        belief *= self.judge_power
-        belief = log_softmax(belief, axis=2) + hard[:, :, None]
-        return logsumexp(belief, axis=0)
+    def judges_log_proba(self) -> NDArray[np.float64]:
+        """Return log-probabilities of the judges alone, without any vote."""
+        log_q, log_pi = _Passes(self.votes, self.evidence).log_q_and_pi(self.parameters)
+        log_q *= self.judge_power
+        return logsumexp(log_softmax(log_q, axis=2) + log_pi[:, :, None], axis=0)
 
     def judge_shares(self) -> NDArray[np.float64]:
-        """Return how much every judge moves the pooled scores; the sum is one."""
+        """Return the fraction of the pooled scores' spread that comes from each judge."""
         some = self.evidence.scores[:, :10_000]
         spread = np.array([judge.std() for judge in some])
         part = np.exp(self.parameters.judges) * spread
         return part / max(part.sum(), _TINY)
 
     def blocks(self, n_each: float = 1.0) -> Iterator[NDArray[np.intp]]:
-        """Yield the samples that are computed together, each of which takes `n_each` rows."""
+        """Yield blocks of samples, each of which takes `n_each` rows of memory."""
         step = max(1, int(_BLOCK_ELEMENTS // (self.votes.n_classes * max(n_each, 1.0))))
         for start in range(0, self.votes.n_samples, step):
             yield np.arange(start, min(start + step, self.votes.n_samples))
@@ -344,14 +344,14 @@ def gain_of_a_vote(
 ) -> NDArray[np.float64]:
     """Return by how much one more vote would raise the largest probability, on average.
 
-    The posterior is (n_levels, n_samples, n_classes), and the table says how votes of a level and
-    class fall, (n_levels, n_classes, n_classes).
+    The posterior is (n_levels, n_samples, n_classes). The table holds the probability of a vote
+    (last axis) given level and true class, (n_levels, n_classes, n_classes).
     """
     expected = np.zeros(posterior.shape[1])
     for label in range(table.shape[2]):
-        says = table[:, :, label]
-        chance = np.einsum("znk,zk->n", posterior, says)
-        after = np.einsum("znk,zk->nk", posterior, says**power)
+        of_label = table[:, :, label]
+        chance = np.einsum("znk,zk->n", posterior, of_label)
+        after = np.einsum("znk,zk->nk", posterior, of_label**power)
         after /= np.maximum(after.sum(axis=1, keepdims=True), _TINY)
         expected += chance * after.max(axis=1)
     return expected - posterior.sum(axis=0).max(axis=1)
@@ -362,7 +362,7 @@ def _most_rows(votes: Votes) -> int:
 
 
 def _some(votes: Votes) -> NDArray[np.intp]:
-    """Return the samples of a first fit, twice as many or all."""
+    """Return the samples of a first fit: a random part of many, or all."""
     most = 2 * _most_rows(votes)
     if votes.n_samples <= 2 * most:
         return np.arange(votes.n_samples)
@@ -376,7 +376,7 @@ def _log_odds(parameters: Parameters) -> NDArray[np.float64]:
 
 
 def _log_confusion(parameters: Parameters) -> NDArray[np.float64]:
-    """Return log C; its diagonal is 0, for nothing to be added there."""
+    """Return log C, with a diagonal of 0 so that right votes add nothing."""
     n_classes = len(parameters.classes)
     logits = parameters.confusion.reshape(n_classes, n_classes).copy()
     np.fill_diagonal(logits, -np.inf)
@@ -396,12 +396,12 @@ def _table(parameters: Parameters) -> NDArray[np.float64]:
 
 
 class _Passes:
-    """The sums over votes, by sparse products."""
+    """Sums over votes as products of sparse matrices."""
 
     def __init__(self, votes: Votes, evidence: Evidence) -> None:
         self.votes, self.evidence = votes, evidence
         n, classes, one = votes.n_samples, votes.n_classes, np.ones(len(votes.sample))
-        # How often each annotator has voted on each sample, and each class was voted for.
+        # Votes on each sample: by annotator, by class, and by both (`own`).
         self.asked = csr_array((one, (votes.sample, votes.annotator)), (n, votes.n_annotators))
         self.counts = csr_array((one, (votes.sample, votes.label)), (n, classes))
         flat = votes.sample * classes + votes.label, votes.annotator * classes + votes.label
@@ -409,15 +409,17 @@ class _Passes:
         self.asked_back, self.counts_back = self.asked.T.tocsr(), self.counts.T.tocsr()
         self.own_back = self.own.T.tocsr()
 
-    def beliefs(self, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def log_q_and_pi(
+        self, parameters: Parameters
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return log q (2, n_samples, n_classes), and log pi (2, n_samples)."""
         pooled = np.tensordot(np.exp(parameters.judges), self.evidence.scores, 1)
         pooled = np.broadcast_to(pooled, (self.votes.n_samples, self.votes.n_classes))
         blurred = np.exp(parameters.hard_judges) * pooled
-        belief = np.stack([pooled, blurred])
-        belief += parameters.offset
+        scores = np.stack([pooled, blurred])
+        scores += parameters.offset
         hard = parameters.hard[0] + parameters.hard[1] * self.evidence.hardness
-        return log_softmax(belief, axis=2), np.stack([log_expit(-hard), log_expit(hard)])
+        return log_softmax(scores, axis=2), np.stack([log_expit(-hard), log_expit(hard)])
 
     def of_votes(self, parameters: Parameters) -> NDArray[np.float64]:
         """Return log prod_a T (2, n_samples, n_classes)."""
@@ -433,20 +435,20 @@ class _Passes:
         self, parameters: Parameters, vote_power: float = 1.0, judge_power: float = 1.0
     ) -> NDArray[np.float64]:
         """Return the logarithm of pi q^rho (prod T)^beta, (2, n_samples, n_classes)."""
-        return self._joint(parameters, self.beliefs(parameters), vote_power, judge_power)
+        return self._joint(parameters, self.log_q_and_pi(parameters), vote_power, judge_power)
 
     def _joint(
         self,
         parameters: Parameters,
-        beliefs: tuple[NDArray[np.float64], NDArray[np.float64]],
+        priors: tuple[NDArray[np.float64], NDArray[np.float64]],
         vote_power: float = 1.0,
         judge_power: float = 1.0,
     ) -> NDArray[np.float64]:
-        joint, (belief, hard) = self.of_votes(parameters), beliefs
+        joint, (log_q, log_pi) = self.of_votes(parameters), priors
         if vote_power != 1.0:
             joint *= vote_power
-        joint += belief if judge_power == 1.0 else judge_power * belief
-        joint += hard[:, :, None]
+        joint += log_q if judge_power == 1.0 else judge_power * log_q
+        joint += log_pi[:, :, None]
         known = np.flatnonzero(self.evidence.known >= 0)
         if len(known):
             label = self.evidence.known[known]
@@ -458,8 +460,8 @@ class _Passes:
     def likelihood(self, parameters: Parameters) -> tuple[float, Parameters]:
         """Return the log-likelihood of all votes, and its gradient."""
         evidence, weight = self.evidence, self.evidence.weight
-        belief, hard = beliefs = self.beliefs(parameters)
-        joint = self._joint(parameters, beliefs)
+        log_q, log_pi = priors = self.log_q_and_pi(parameters)
+        joint = self._joint(parameters, priors)
         largest = joint.max(axis=(0, 2))
         joint -= largest[:, None]
         posterior = np.exp(joint, out=joint)
@@ -467,27 +469,27 @@ class _Passes:
         total = largest + np.log(chance)
         posterior *= (weight / chance)[:, None]
         level = posterior.sum(axis=2)
-        # Log-odds of right votes: every vote is right or wrong with the weight of its class.
+        # By the log-odds of a right vote: posterior of right votes, less what is expected.
         by_odds = np.empty((2, *_log_odds(parameters).shape[1:]))
         for part, odds, r in zip(by_odds, _log_odds(parameters), posterior):
             right = (self.own_back @ r.ravel()).reshape(odds.shape)
             part[:] = right - expit(odds) * (self.asked_back @ r)
-        # Softmaxes: counts less what their sums make likely.
+        # By the logits of a softmax (C, then q): posterior counts, less what is expected.
         logits, both = np.exp(_log_confusion(parameters)), posterior.sum(axis=0)
         np.fill_diagonal(logits, 0.0)
         counts = (self.counts_back @ both).T
         np.fill_diagonal(counts, 0.0)
         by_confusion = counts - counts.sum(axis=1, keepdims=True) * logits
-        surprise = posterior - level[:, :, None] * np.exp(belief)
+        residual = posterior - level[:, :, None] * np.exp(log_q)
         blur = float(np.exp(parameters.hard_judges[0]))
-        by_judge = np.einsum("znk,snk->zs", surprise, evidence.scores, optimize=True)
+        by_judge = np.einsum("znk,snk->zs", residual, evidence.scores, optimize=True)
         by_judge *= np.exp(parameters.judges)
-        by_hard = level[1] - weight * np.exp(hard[1])
+        by_hard = level[1] - weight * np.exp(log_pi[1])
         gradient = Parameters(
             hard=np.array([by_hard.sum(), by_hard @ evidence.hardness]),
             judges=by_judge[0] + blur * by_judge[1],
             hard_judges=np.array([blur * by_judge[1].sum()]),
-            offset=surprise.sum(axis=(0, 1)),
+            offset=residual.sum(axis=(0, 1)),
             skill=np.array([by_odds.sum()]),
             annotators=by_odds.sum(axis=(0, 2)),
             classes=by_odds.sum(axis=(0, 1)),
@@ -498,51 +500,50 @@ class _Passes:
 
 
 class _LeftOut:
-    """How well each vote is foretold by the judges and the other votes on its sample."""
+    """How well the judges and the other votes on a sample predict each vote."""
 
     def __init__(self, votes: Votes, evidence: Evidence, parameters: Parameters) -> None:
         passes = _Passes(votes, evidence)
-        self.belief, self.hard = passes.beliefs(parameters)
-        self.votes, self.n_votes = passes.of_votes(parameters), len(votes.sample)
+        self.log_q, self.log_pi = passes.log_q_and_pi(parameters)
+        self.log_votes, self.n_votes = passes.of_votes(parameters), len(votes.sample)
         self.sample, self.weight = votes.sample, evidence.weight[votes.sample]
-        # log T of every vote, (2, n_votes, n_classes)
+        # log T of every vote, and T, (2, n_votes, n_classes)
         odds = _log_odds(parameters)[:, votes.annotator]
-        self.says = log_expit(-odds) + _log_confusion(parameters)[:, votes.label].T
+        self.log_t = log_expit(-odds) + _log_confusion(parameters)[:, votes.label].T
         rows = np.arange(self.n_votes)
-        self.says[:, rows, votes.label] = log_expit(odds[:, rows, votes.label])
-        self.chance = np.exp(self.says)
-        # How many other votes there are on the sample, and how many of them are the same.
+        self.log_t[:, rows, votes.label] = log_expit(odds[:, rows, votes.label])
+        self.t = np.exp(self.log_t)
+        # Other votes on the sample, and those of them for the same label.
         self.n_others = np.bincount(votes.sample, minlength=votes.n_samples)[votes.sample] - 1.0
         self.n_same = votes.counts()[votes.sample, votes.label] - 1.0
 
     def likelihood(
         self, vote_power: float, judge_power: float, repeats: float
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return the log-likelihood of all votes, each left out of its own foretelling.
+        """Return the log-likelihood of all votes, each predicted without itself, and its gradient.
 
-        Also its gradient. `repeats` is the probability that a vote repeats the other one, where
-        there is one.
+        `repeats` is the probability that the second vote on a sample repeats the first.
         """
-        whole = judge_power * self.belief + vote_power * self.votes + self.hard[:, :, None]
-        # What is most likely with all votes is no less likely without one: the sum is 1 or more.
+        whole = judge_power * self.log_q + vote_power * self.log_votes + self.log_pi[:, :, None]
+        # Dividing by T <= 1 of a vote only raises the largest value, which is 1: no sum is 0.
         whole -= whole.max(axis=(0, 2), keepdims=True)
-        without = np.exp(whole)[:, self.sample] * np.exp(-vote_power * self.says)
+        without = np.exp(whole)[:, self.sample] * np.exp(-vote_power * self.log_t)
         without /= without.sum(axis=(0, 2))[:, None]
-        chance = np.einsum("znk,znk->n", without, self.chance)
+        chance = np.einsum("znk,znk->n", without, self.t)
         urn = 1.0 + (self.n_others - 1.0) * repeats
-        foretold = np.maximum(((1.0 - repeats) * chance + repeats * self.n_same) / urn, _TINY)
-        part = self.weight / (foretold * urn)
-        without *= (self.chance - chance[:, None]) * part[:, None]
+        predicted = np.maximum(((1.0 - repeats) * chance + repeats * self.n_same) / urn, _TINY)
+        part = self.weight / (predicted * urn)
+        without *= (self.t - chance[:, None]) * part[:, None]
         gradient = np.array([
-            (1.0 - repeats) * np.vdot(without, self.votes[:, self.sample] - self.says),
-            (1.0 - repeats) * np.vdot(without, self.belief[:, self.sample]),
-            part @ (self.n_same - chance - (self.n_others - 1.0) * foretold),
+            (1.0 - repeats) * np.vdot(without, self.log_votes[:, self.sample] - self.log_t),
+            (1.0 - repeats) * np.vdot(without, self.log_q[:, self.sample]),
+            part @ (self.n_same - chance - (self.n_others - 1.0) * predicted),
         ])  # fmt: skip
-        return float(self.weight @ np.log(foretold)), gradient
+        return float(self.weight @ np.log(predicted)), gradient
 
 
 class Others(NamedTuple):
-    """What is believed of the sample of every vote without that vote, r(z, k)."""
+    """For every vote, the posterior r(z, k) of its sample without that vote."""
 
     named: NDArray[np.float64]  # r(z, y), (2, n_votes)
     elsewhere: NDArray[np.float64]  # sum_k r(z, k) C_ky, (2, n_votes)
@@ -551,10 +552,10 @@ class Others(NamedTuple):
 
 
 def left_out(model: VoteModel, proba: NDArray) -> Others:
-    """Return what is believed of the sample of every vote without that vote.
+    """Return the posterior of the sample of every vote without that vote.
 
-    `proba` are the probabilities of the classes by now: what checks have changed of them is
-    evidence that is not from any vote.
+    `proba` are the current probabilities of the classes: where checks have changed them, that is
+    evidence from outside the votes.
     """
     confusion = np.exp(_log_confusion(model.parameters))
     np.fill_diagonal(confusion, 0.0)
@@ -562,12 +563,12 @@ def left_out(model: VoteModel, proba: NDArray) -> Others:
     for rows in model.blocks(len(model.votes.label) / model.votes.n_samples):
         votes = model.votes.of(rows)
         of = _LeftOut(votes, model.evidence.of(rows), model.parameters)
-        whole = model.judge_power * of.belief + beta * of.votes + of.hard[:, :, None]
+        whole = model.judge_power * of.log_q + beta * of.log_votes + of.log_pi[:, :, None]
         whole -= whole.max(axis=(0, 2), keepdims=True)
         before = model.joint(rows, power=True)[0].sum(axis=0)
         changed = (proba[rows] / np.maximum(before, _TINY))[votes.sample]
         changed /= changed.max(axis=1, keepdims=True)
-        without = np.exp(whole)[:, votes.sample] * np.exp(-beta * of.says) * changed
+        without = np.exp(whole)[:, votes.sample] * np.exp(-beta * of.log_t) * changed
         without /= np.maximum(without.sum(axis=(0, 2)), _TINY)[:, None]
         named = without[:, np.arange(len(votes.label)), votes.label]
         elsewhere = np.einsum("znk,nk->zn", without, confusion[:, votes.label].T)

@@ -125,7 +125,7 @@ def test_what_is_wrong_is_said():
     finder = LabelIssueFinder("precomputed")
     with pytest.raises(ValueError, match="groups must be None"):
         finder.fit(chunks(P), Y, groups=Y)
-    with pytest.raises(TypeError, match=r"votes be None.* take a sample"):
+    with pytest.raises(TypeError, match=r"votes must be None.* take a sample"):
         finder.fit(chunks(P), votes=Y[:, None])
     with pytest.raises(TypeError, match=r"X must be in memory.*take a sample.*judge_labels"):
         LabelIssueFinder().fit(chunks(P), Y)
@@ -147,7 +147,7 @@ def test_what_is_wrong_is_said():
         finder.fit(chunks(P), Y[1:])
     with pytest.raises(ValueError, match=r"X must.*sum to 1"):
         finder.fit(chunks(np.where(np.arange(N)[:, None] == 700, 0.9, P)), Y)
-    with pytest.raises(ValueError, match="labels must name the columns of X"):
+    with pytest.raises(ValueError, match="X must have one column for each class in y"):
         finder.fit(chunks(P), np.array(["a", "b"])[Y % 2])
     assert not hasattr(finder, "classes_")
     with pytest.warns(SkcalibWarning, match="columns of X seem to be in another order"):

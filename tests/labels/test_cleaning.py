@@ -167,7 +167,7 @@ def test_metadata_goes_along_with_its_samples():
 
 
 # Neighbors defend 12 % of the labels taken for wrong, though all of these are: a needless doubt.
-@pytest.mark.filterwarnings("ignore:Of the labels that the model takes for wrong, 12%")
+@pytest.mark.filterwarnings("ignore:Of the labels that the model calls wrong, 12%")
 def test_verified_reaches_the_finder():
     cleaning = LabelCleaningClassifier(GaussianNB(), _finder(), action="drop")
     cleaning.fit(X, GIVEN, verified=~FLIPPED)
@@ -256,7 +256,7 @@ def test_a_recalibrated_or_frozen_finder_is_taken_as_it_is():
     finder = _finder().fit(X, GIVEN)
     frozen = LabelCleaningClassifier(GaussianNB(), FrozenEstimator(finder), action="relabel")
     assert clone(frozen).fit(X, GIVEN).finder_ is finder
-    with pytest.raises(ValueError, match="finder must have judged the labels of this fit"):
+    with pytest.raises(ValueError, match="finder must be fitted to the labels of this fit"):
         frozen.fit(X[:100], GIVEN[:100])
     rows = finder.draw_samples_to_check(60, random_state=0)
     finder.recalibrate(rows, Y[rows])

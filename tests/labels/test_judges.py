@@ -133,7 +133,10 @@ def test_columns_of_probabilities_are_named_or_in_the_order_of_the_labels():
     np.testing.assert_array_equal(more.classes, ["a", "b", "c", "d"])
     for wrong, message in [
         (pd.DataFrame(proba, columns=["x", "y", "z"]), "y must hold"),
-        (proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True), "labels must name the columns"),
+        (
+            proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True),
+            "X must have one column for each class in y",
+        ),
         (X, "X must hold probabilities in"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -168,7 +171,7 @@ def test_scales_that_differ_are_named_where_they_matter():
 
 def test_groups_of_probabilities_at_hand_are_refused():
     y = np.arange(30) % 3
-    with pytest.raises(ValueError, match=r"^groups must be None for probabilities at hand"):
+    with pytest.raises(ValueError, match=r"^groups must be None for precomputed probabilities"):
         LabelIssueFinder("precomputed").fit(np.eye(3)[y], y, groups=y)
 
 

@@ -101,7 +101,7 @@ def test_samples_of_no_class_are_novel():
 
 
 # Right are 6 of 56 issues, as many as neighbors defend; the model takes 2 % for right.
-@pytest.mark.filterwarnings("ignore:Of the labels that the model takes for wrong, 11%")
+@pytest.mark.filterwarnings("ignore:Of the labels that the model calls wrong, 11%")
 def test_rates_by_anything():
     batch = np.array(["a", "b"])[(np.arange(500) < 100).astype(int)]
     given = np.where((batch == "b") & (np.arange(500) % 2 == 0), (Y + 3) % 10, Y)

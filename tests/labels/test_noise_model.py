@@ -8,20 +8,20 @@ from skcalib.labels._limits import AHEAD
 from skcalib.labels._noise_model import (
     LabelLikelihood,
     NoiseFit,
-    believe,
     choose,
     common_flips,
+    explain,
     least_rate,
     no_flips,
+    prior_of,
     rate_interval,
     row_minima,
     row_sums,
-    seen,
 )
 
 
-def explain(distances, codes, verified, weights, flips):
-    return seen(believe(distances, weights), codes, verified, flips)
+def explained(distances, codes, verified, weights, flips):
+    return explain(prior_of(distances, weights), codes, verified, flips)
 
 
 def _naive(distances, codes, verified, weights, flips):
@@ -62,7 +62,7 @@ def test_likelihood_and_posterior_are_those_of_bayes_rule():
     flips = rng.dirichlet(np.ones(3), size=3)
     distances[2] = rng.normal(size=(1, 3))
     weights = np.array([0.4, 0.2, 0.7])
-    result = explain(distances, codes, verified, weights, flips)
+    result = explained(distances, codes, verified, weights, flips)
     likelihood, posterior = _naive(distances, codes, verified, weights, flips)
     np.testing.assert_allclose(result.log_likelihood, np.log(likelihood))
     np.testing.assert_allclose(result.posterior, posterior)
@@ -137,7 +137,7 @@ def test_confusion_of_the_judges_is_no_flip():
     codes = np.array([rng.choice(4, p=p) for p in q])
     likelihood = _likelihood([distances[0], distances[2]], codes)
     choice = choose(likelihood, ("near", "flips"), compare=True)
-    assert choice.left_out["doubt"] > choice.left_out["common"] + 0.01
+    assert choice.left_out["confusions"] > choice.left_out["common"] + 0.01
     assert max(choice.ahead.values()) < AHEAD
 
 
@@ -161,7 +161,7 @@ def test_the_interval_is_that_of_the_profile_likelihood():
     def drop(rate):
         def loss(x):
             flips = common_flips(rate, 3)
-            return -np.sum(explain(only, codes, none, np.array([x[0], 0.0]), flips)[2])
+            return -np.sum(explained(only, codes, none, np.array([x[0], 0.0]), flips)[2])
 
         best = minimize(loss, [fit.weights[0]], method="Nelder-Mead").fun
         return best + len(codes) * fit.log_likelihood - 0.5 * chi2.ppf(0.95, 1)
@@ -218,16 +218,16 @@ def test_a_label_that_nothing_explains_is_judged_by_the_judges():
     far = [np.array([[0.0, 1e6], [0.0, 1e6]]), np.zeros((1, 2))]
     fit = NoiseFit(np.ones(2), np.eye(2), 0.0, 0.0)
     verified = np.array([False, True])
-    result = explain(far, np.array([1, 1]), verified, fit.weights, fit.flips)
+    result = explained(far, np.array([1, 1]), verified, fit.weights, fit.flips)
     np.testing.assert_array_equal(result.posterior, [[1, 0], [0, 1]])
     assert np.isfinite(result.log_likelihood).all()
 
 
 def _near_sample(n=600, n_classes=4, near=0.2, seed=0, scale=5.0):
-    """Right labels of calibrated judges; some are drawn from the belief in the other classes."""
+    """Right labels of calibrated judges; some are drawn from the predictions of other classes."""
     distances, _, true = _sample(n, n_classes, rate=1e-9, seed=seed, scale=scale)
     rng = np.random.default_rng(seed + 100)
-    q = believe(distances[:1], np.ones(1))
+    q = prior_of(distances[:1], np.ones(1))
     q[np.arange(n), true] = 0.0
     q /= q.sum(axis=1, keepdims=True)
     other = (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
@@ -238,9 +238,9 @@ def _near_sample(n=600, n_classes=4, near=0.2, seed=0, scale=5.0):
 def test_near_flips_follow_bayes_rule():
     distances, codes, _ = _near_sample(30, 3)
     verified, near, flips = np.arange(30) % 7 == 0, 0.15, common_flips(0.1, 3)
-    belief = believe(distances, np.array([0.3, 0.5]))
-    result = seen(belief, codes, verified, flips, near)
-    for i, q in enumerate(belief):
+    prior = prior_of(distances, np.array([0.3, 0.5]))
+    result = explain(prior, codes, verified, flips, near)
+    for i, q in enumerate(prior):
         drawn = np.array(
             [[q[y] / (1 - q[k]) if y != k else 0.0 for y in range(3)] for k in range(3)]
         )
@@ -259,10 +259,10 @@ def test_near_flips_are_at_the_maximum_of_the_likelihood():
 
     def loss(x):
         flips, near = common_flips(expit(x[1]), 4), expit(x[2])
-        belief = believe(distances, np.array([np.exp(x[0]), 0.0]))
+        prior = prior_of(distances, np.array([np.exp(x[0]), 0.0]))
         centered = distances[0] - distances[0].mean(axis=1, keepdims=True)
         penalty = 0.5 * (np.exp(x[0]) * np.std(centered) / 2 / 4) ** 2 / len(codes)
-        return penalty - seen(belief, codes, none, flips, near).log_likelihood.mean()
+        return penalty - explain(prior, codes, none, flips, near).log_likelihood.mean()
 
     found = minimize(loss, [0.0, -5.0, -1.0], method="Nelder-Mead", options={"fatol": 1e-8})
     elsewhere = (fit.rate - fit.near) / (1 - fit.near)
@@ -307,19 +307,19 @@ def test_sums_of_short_and_long_rows(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 def test_the_likelihood_of_a_common_rate_is_that_of_its_matrix(n_classes):
     rng = np.random.default_rng(0)
-    belief, codes = rng.dirichlet(np.ones(n_classes), 60), rng.integers(0, n_classes, 60)
+    prior, codes = rng.dirichlet(np.ones(n_classes), 60), rng.integers(0, n_classes, 60)
     verified, flips = np.arange(60) % 7 == 0, common_flips(0.2, n_classes)
     likelihood = LabelLikelihood(
-        [-2.0 * np.log(belief), np.zeros((1, n_classes))], codes, np.ones(60), verified
+        [-2.0 * np.log(prior), np.zeros((1, n_classes))], codes, np.ones(60), verified
     )
     found = likelihood.log_likelihood(np.array([1.0, 0.0]), flips)
     expected = [
-        np.log(belief[i, codes[i]] if verified[i] else belief[i] @ flips[:, codes[i]])
+        np.log(prior[i, codes[i]] if verified[i] else prior[i] @ flips[:, codes[i]])
         for i in range(60)
     ]
     assert found == pytest.approx(np.mean(expected))
-    of_all = seen(belief, codes, verified, flips)
+    of_all = explain(prior, codes, verified, flips)
     np.testing.assert_allclose(of_all.log_likelihood, expected)
     one = next(i for i in range(60) if not verified[i])
-    posterior = belief[one] * flips[:, codes[one]]
+    posterior = prior[one] * flips[:, codes[one]]
     np.testing.assert_allclose(of_all.posterior[one], posterior / posterior.sum())

@@ -62,7 +62,7 @@ def test_answers_go_into_recalibrate(tmp_path):
     finder.recalibrate(positions, labels)
     assert finder.n_checks_ == 60
     assert finder.is_trustworthy_
-    with pytest.raises(ValueError, match=f"one answer, got several of {rows[0]}"):
+    with pytest.raises(ValueError, match=f"one answer, got several for {rows[0]}"):
         read_checks([tmp_path / "a.csv", tmp_path / "a.csv"])
 
 
@@ -74,7 +74,7 @@ def test_answers_go_into_recalibrate(tmp_path):
         ("position,label\n1,2\n", "got no true_label in"),
         ("position,true_label\n", "path must be of a file with answers, got none in"),
         ("position,true_label\n1,\n", "got none in"),
-        ("position,true_label\n1.5,2\n", "position must be a whole number, got '1.5'"),
+        ("position,true_label\n1.5,2\n", "position must be an integer, got '1.5'"),
         (HEADER + "1,,a,b,perhaps,str\n", "answer must be keep, .* got 'perhaps'"),
         (HEADER + "1,,a,b,other,int\n", "true_label must be of the type .* got 'b' of type 'int'"),
         (HEADER + "1,,a,b,other,text\n", "one of str, int, float, bool"),

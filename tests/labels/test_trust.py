@@ -79,7 +79,7 @@ def test_weak_judges_warn():
     proba, true = _probabilities(9000, 1.7, 0, n_classes=4)
     given, _ = flip_labels(true, fraction=0.3, random_state=0)
     finder = LabelIssueFinder("precomputed")
-    with pytest.warns(SkcalibWarning, match="knows too little of the classes"):
+    with pytest.warns(SkcalibWarning, match="knows too little about the classes"):
         finder.fit(proba, given)
     assert not finder.is_trustworthy_
     assert len(finder.doubts_) == 1
@@ -331,7 +331,7 @@ def test_what_a_frozen_classifier_expects_where_neighbors_do_not():
         least += 1
     assert not doubts(least - 1)
     (doubt,) = doubts(least)
-    assert f"net expects {least / n:.0%} of the {n} labels" in doubt
+    assert f"net predicts {least / n:.0%} of the {n} labels" in doubt
     assert not doubts(n, features=["a text"] * 200)
 
 

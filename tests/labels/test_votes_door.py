@@ -250,7 +250,7 @@ def test_what_does_not_fit_the_votes(options, message):
 
 
 def test_classes_of_votes_without_a_column():
-    with pytest.raises(ValueError, match="each class in votes, got 2 columns and 3 classes"):
+    with pytest.raises(ValueError, match=r"each class in votes, .* got 2 columns and 3 classes"):
         LabelIssueFinder("precomputed").fit(np.full((3, 2), 0.5), votes=[[0, 2], [1, 1], [0, 0]])
 
 
@@ -263,7 +263,7 @@ def test_long_lists_that_cannot_be_read():
         votes_from_long([0, 1], ["Ann"], [0, 1])
     with pytest.raises(ValueError, match="samples must be in index, got 7"):
         votes_from_long([0, 7], ["Ann", "Bob"], [0, 1], index=range(3))
-    with pytest.raises(ValueError, match="annotators must name one for every vote"):
+    with pytest.raises(ValueError, match="annotators must have a name for every vote"):
         votes_from_long([0, 1], ["Ann", None], [0, 1])
 
 
@@ -401,10 +401,12 @@ def test_a_marker_of_no_vote_is_told_and_an_opinion_is_not():
     y = rng.integers(0, 3, 60)
     votes = np.where(rng.random((60, 3)) < 0.8, y[:, None], rng.integers(0, 3, (60, 3)))
     marked = np.where(rng.random((60, 3)) < 0.3, -1, votes)
-    with pytest.warns(SkcalibWarning, match=r"^votes holds -1 beside 0 to 2, .* pass NaN or None"):
+    with pytest.warns(
+        SkcalibWarning, match=r"^votes has labels -1 and 0 to 2, .* replace it by NaN"
+    ):
         told = LabelIssueFinder().fit(None, votes=marked)
     assert told.classes_.tolist() == [-1, 0, 1, 2]
-    with pytest.warns(SkcalibWarning, match=r"^votes holds -1"):
+    with pytest.warns(SkcalibWarning, match=r"^votes has labels -1"):
         LabelIssueFinder().fit(None, y, votes=marked)  # no class of y
     # A class of y, or negative, neutral and positive.
     LabelIssueFinder().fit(None, np.where(y == 2, -1, y), votes=np.where(marked == 2, -1, marked))
