@@ -438,13 +438,7 @@ def _register() -> None:
     handled[SelectiveClassifier] = _parse, _convert_selective
     for kind, (parser, converter) in handled.items():
         update_registered_converter(
-            kind,
-            _alias(kind),
-            _shapes,
-            converter,
-            parser=parser,
-            options=_OPTIONS,
-            overwrite=True,
+            kind, _alias(kind), _shapes, converter, parser=parser, options=_OPTIONS
         )
 
 

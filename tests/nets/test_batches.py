@@ -27,8 +27,10 @@ def batches(dataset, samples, own_collate=False, **params):
 @pytest.mark.parametrize("y", [Y, None, np.array(list("abc"))[Y], torch.from_numpy(Y), Y > 1])
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy, sparse.csr_matrix])
 def test_batches_from_arrays_are_those_of_single_items(convert, y):
-    class Slow(Dataset):
-        pass
+    class Slow(Dataset):  # transforms its items, one by one
+        def transform(self, X, y):
+            X, y = super().transform(X, y)
+            return 2 * X, y
 
     at, samples = np.array([3, 20, 11, 0, 7, 8, 29, 4, 5]), np.arange(9) * 2
     fast, slow = (batches(Subset(cls(convert(X), y), at), samples) for cls in (Dataset, Slow))
@@ -36,7 +38,7 @@ def test_batches_from_arrays_are_those_of_single_items(convert, y):
     for (fast_X, fast_y), (slow_X, slow_y) in zip(fast, slow):
         assert isinstance(fast_y, BatchLabels)
         assert torch.equal(fast_y.samples, slow_y.samples)
-        assert torch.equal(fast_X, slow_X)
+        assert torch.equal(2 * fast_X, slow_X)
         if y is not None:
             np.testing.assert_array_equal(np.asarray(fast_y.labels), np.asarray(slow_y.labels))
     plain = batches(Subset(Dataset(convert(X), y), at), None)

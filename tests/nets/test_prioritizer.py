@@ -77,6 +77,13 @@ def test_trains_on_all_samples_and_then_on_those_of_largest_entropy():
         assert all(seconds >= 0 for seconds in net.history[:, name])
 
 
+def test_chosen_samples_are_shuffled_and_come_in_batches_for_training():
+    net = make_net(iterator_train__batch_size=7).fit(X, Y)
+    assert net.history[:, "train_batch_count"] == [22, 22, 5, 5, 5]
+    order = torch.cat(net.module_.steps[-5:])
+    assert (order.diff() < 0).any()
+
+
 def test_a_choice_is_kept_until_refreshed():
     scores = np.random.RandomState(0).rand(6, len(X))
     net = make_net(target=scores, refresh_every=2, max_epochs=6, warmup_epochs=1).fit(X, Y)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from skcalib.utils.computing._temperature import best_uniform_weight
+from skcalib.utils.computing._temperature import TemperatureProblem, best_uniform_weight
 
 
 @pytest.mark.parametrize("start", [1e-6, 0.3, 0.9])
@@ -22,3 +22,15 @@ def test_the_weight_of_the_uniform_part_maximizes_the_posterior(n_wrong, start):
     best = minimize_scalar(cost, bounds=(-25, 25), method="bounded", options={"xatol": 1e-9}).x
     found = best_uniform_weight(of_label, 0.25, fraction, n, start)
     assert found == pytest.approx(1 / (1 + np.exp(-best)), rel=1e-4)
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize("pseudo_errors", [0.0, 3.0])
+def test_the_curvature_is_the_derivative_of_the_slope(uniform, pseudo_errors):
+    rng = np.random.default_rng(0)
+    logits, y = 2 * rng.normal(size=(60, 4)), rng.integers(4, size=60)
+    logits[np.arange(60), y] += 3.0 * (rng.uniform(size=60) < 0.7)
+    weight = rng.uniform(0, 2, 60)
+    problem = TemperatureProblem(logits, y, weight, uniform, pseudo_errors)
+    (low, _), (_, curvature), (high, _) = map(problem.slope_and_curvature, (0.699, 0.7, 0.701))
+    assert (high - low) / 0.002 == pytest.approx(curvature, rel=1e-4)

@@ -1,5 +1,6 @@
 import inspect
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
 from skcalib.posthoc import PostHocCalibratedClassifier, TemperatureScaling
 from skcalib.selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
 from skcalib.utils import SkcalibWarning
+from skcalib.utils.meta._warnings import ignoring
 
 RNG = np.random.default_rng(0)
 Y = np.arange(90) % 3
@@ -59,3 +61,19 @@ def test_other_warnings_point_there_too():
         ours = [w for w in caught if issubclass(w.category, SkcalibWarning)]
         assert ours
         assert {w.filename for w in ours} == {__file__}
+
+
+def test_warnings_of_others_are_ignored_for_a_while_and_in_one_thread():
+    def told(text, category=UserWarning):
+        with pytest.raises(category, match=text):  # filters make errors of warnings
+            warnings.warn(text, category, stacklevel=1)
+
+    before = list(warnings.filters)
+    with ignoring(UserWarning, "Some"):
+        warnings.warn("Some words", UserWarning, stacklevel=1)
+        told("Other words")
+        told("Some words", FutureWarning)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(told, "Some words").result()
+    told("Some words")
+    assert warnings.filters == before
