@@ -1,4 +1,4 @@
-"""What every post-hoc calibrator shares: reading scores, labels and weights; predicting."""
+"""Base of the post-hoc calibrators: reads scores, labels and weights, and predicts."""
 
 from __future__ import annotations
 
@@ -44,44 +44,46 @@ from ..utils.meta._private import StrOptions, _fit_context, _num_samples
 from ..utils.meta._warnings import warn
 from ._in_chunks import ScoresInChunks
 
-# A probability of 0 counts as this: forests and counts give zeros, and a single logarithm of one
-# would otherwise decide a fit. A probability that is smaller but not 0 is taken at its word.
+# A probability of 0 counts as SMALLEST: forests and counts give zeros, and the logarithm of a
+# single one would otherwise decide a fit. Probabilities between 0 and SMALLEST are kept, down to
+# SMALLEST_BUT_0.
 SMALLEST = 1e-7
 SMALLEST_BUT_0 = 1e-30
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
-# Weights of a mixture: what the search stops at, per sample.
+# `simplex_weights`: stop below this expected gain per sample; smallest pseudo-count per sample.
 _LEAST_PROMISE = 1e-9
 _LEAST_PSEUDO_COUNT = 1e-8
 _MOST_NEWTON_STEPS, _MOST_HALVINGS = 100, 40
 
 
 class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base of the calibrators that map the scores of a trained model to probabilities.
+    """Base class for your own calibrator, a map from scores of a trained model to probabilities.
 
-    A calibrator of your own derives from it and implements two methods:
+    A subclass implements two methods:
 
     - ``_fit(scores, y, sample_weight)`` learns from scores of shape (n_samples, n_columns), from
-      `y`, the column of every label, and from weights, None where all are equal. Samples of
-      weight 0 have been left out, and weights that would overflow or vanish have been scaled.
+      `y`, the column of every label, and from weights, None if all are equal. Samples of weight 0
+      are already removed, and weights are scaled so that their sum does not overflow or vanish.
     - ``_predict_proba(scores)`` returns probabilities of shape (n_samples, n_classes).
 
-    A third, ``_formula()``, may return the map in the words of :meth:`to_json`, which ONNX needs
-    as well.
+    For :meth:`to_json` and ONNX it also needs ``_formula()``, which returns the map in the format
+    of :meth:`to_json`.
 
-    Scores come as the user gave them, checked. ``self._as_logits(scores)`` and
-    ``self._as_proba(scores)`` turn them into the form that the calibrator needs, one column per
-    class. ``__init__`` takes `input` and `classes` besides parameters of its own, which it
-    declares in ``_parameter_constraints``. Everything else is here: weights, labels of any kind,
-    one score for two classes, float32, DataFrames, names of features, ``set_output``.
+    The scores are those of the user, checked. ``self._as_logits(scores)`` and
+    ``self._as_proba(scores)`` convert them to one logit or one probability per class. ``__init__``
+    takes `input`, `classes` and the parameters of the subclass, which are declared in
+    ``_parameter_constraints``. The base class handles everything else: weights, labels of any
+    type, one score for two classes, float32, DataFrames, feature names, ``set_output``.
 
     Parameters
     ----------
     input : {"logits", "proba"}, default="logits"
-        What X holds. Logits turn into probabilities by their softmax. Probabilities turn into
-        logits by their logarithm; 0 counts as 1e-7, or as the least other one given to `fit`.
+        What X holds: logits, whose softmax are probabilities, or probabilities. The logit of a
+        probability is its logarithm; 0 counts as 1e-7, or as the smallest positive probability
+        given to `fit` if that is less.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+        sorted labels of `y`; pass it if a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -90,12 +92,12 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+        Names of the columns of X, if they are all strings.
 
     See Also
     --------
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
-    TemperatureScaling : The shortest calibrator of this base.
+    TemperatureScaling : A calibrator with two parameters.
 
     Examples
     --------
@@ -151,20 +153,21 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Parameters
         ----------
         X : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
-            Logits, or probabilities where ``input="proba"``, one column per class in the
-            order of `classes_`; for two classes also the score of the second class alone. Chunks
-            are added up where they are, by :class:`TemperatureScaling`, vectors and matrices,
-            :class:`BetaCalibration`, :class:`IsotonicCalibration` and :class:`HistogramBinning`.
+            Logits, or probabilities with ``input="proba"``, one column per class in the order of
+            `classes_`; for two classes also the score of the second class alone. Only
+            :class:`TemperatureScaling`, the vector and matrix calibrators,
+            :class:`BetaCalibration`, :class:`IsotonicCalibration` and :class:`HistogramBinning`
+            can be fitted to a dask array; they sum over its chunks.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels. Where people differ: the shares of people who gave a sample each label, a
-            column for every class in the order of `classes_`, or named by them, and rows that
-            sum to 1. A sample counts as one for every label, weighted by its share.
+            Labels. If people disagree, the share of people who gave each label: one column per
+            class, in the order of `classes_` or named after them, and rows that sum to 1. A sample
+            then counts as one sample of every class, weighted by its share.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
-            Which samples belong together, such as those of a patient, by names of any kind. A
-            calibrator with folds of its own keeps them together; others make no use of them.
+            Which samples belong together, such as those of a patient: names or numbers. A
+            calibrator with folds of its own keeps them together; others ignore them.
 
         Returns
         -------
@@ -174,17 +177,17 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Raises
         ------
         ValueError
-            If X, `y`, `sample_weight` or `groups` do not fit together, if X is not finite or not
-            what `input` says, if the labels do not determine what the columns are, or if the
-            columns of a DataFrame are named by the classes and in another order.
+            If X, `y`, `sample_weight` and `groups` have different lengths, if X is not finite or
+            not what `input` says, if the labels of the columns are not clear from `y`, or if the
+            columns of a DataFrame are named after the classes and in another order.
         TypeError
-            If X holds no numbers, or is a dask array and the calibrator does not add up.
+            If X holds no numbers, or is a dask array and the calibrator cannot be fitted to one.
 
         Warns
         -----
         SkcalibWarning
-            If X holds probabilities where ``input="logits"``, or if the weights sum to less than
-            half of the number of samples.
+            If X seems to hold probabilities and ``input="logits"``, or if the weights sum to less
+            than half the number of samples.
         """
         if is_chunked(X):
             return self._check_and_fit_chunks(X, y, sample_weight, groups)
@@ -199,18 +202,18 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Parameters
         ----------
         X : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the form that `fit` was given.
+            Scores in the form that `fit` got.
 
         Returns
         -------
         proba : ndarray or dask array of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`; rows sum to 1. Lazy where X is a dask array.
+            Probabilities in the order of `classes_`; rows sum to 1. Lazy if X is a dask array.
 
         Raises
         ------
         ValueError
-            If X is not finite, has another number of columns than in `fit`, or is to be
-            probabilities and is not.
+            If X is not finite, has another number of columns than in `fit`, or should hold
+            probabilities and does not.
         """
         check_is_fitted(self)
         if is_chunked(X):
@@ -228,43 +231,45 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         return np.asarray([f"proba_{label}" for label in self.classes_], dtype=object)
 
     def to_json(self) -> str:
-        """Return the fitted map as text, for programs without skcalib.
+        """Return the fitted map as JSON, to compute it in programs without skcalib.
 
         Returns
         -------
         text : str
-            JSON of one object. Its ``map`` is a formula of z, one logit per class, and p, one
-            probability per class, in the order of ``classes``. Where ``input`` is "logits", these
-            are X and its softmax; where it is "proba", the logarithm of X, of which less than
-            ``zero`` counts as ``zero``, and X. One column stands for the second of two classes:
-            its logits are (0, X), its probabilities (1 - X, X). ``kind`` says which formula:
+            A JSON object. Its ``map`` is a formula of z, one logit per class, and p, one
+            probability per class, in the order of ``classes``. If ``input`` is "logits", z is X
+            and p its softmax. If it is "proba", p is X and z its logarithm, with probabilities
+            below ``zero`` raised to ``zero``. A single column belongs to the second of two
+            classes: then z = (0, X) or p = (1 - X, X). ``kind`` names the formula:
 
             - "as it is": p.
-            - "uniform": the same for every class of finite logit.
-            - "linear": ``softmax(f @ coef.T + intercept)``, or ``f * coef`` where ``coef`` is a
-              row. f is ``z / temperature`` or, where there is a ``least``,
+            - "uniform": equal probabilities for all classes with finite logits.
+            - "linear": ``softmax(f @ coef.T + intercept)``, with ``f * coef`` if ``coef`` is one
+              row. f is ``z / temperature`` or, if ``least`` is not null,
               ``max(log_softmax(z / temperature), least)``.
-            - "mixture": the sum of ``parts``, formulas themselves, times ``weights``.
-            - "each class": ``curves`` of the probabilities of every class, divided by their sum
-              (a sum of 0 gives the uniform ones), or of that of the second of two classes. A
-              "line" goes through the points ``x``, ``y`` and is level beyond them; "steps" change
-              from ``y[j]`` to ``y[j + 1]`` right above ``x[j]``; "beta" is
-              ``1 / (1 + exp(-(a log(p) - b log(1 - p) + c)))``, p between ``zero`` of the curve
-              and ``1 - zero``, times 1 - w, plus w divided by the number of classes.
-            - "confidence": of the probabilities of ``part``, a formula itself, one, q, is mapped
-              to m: the line through ``x``, ``y``, level beyond them, takes the log-odds of q,
-              q between ``zero`` and ``1 - zero``, to those of m. Of two classes q is that of the
-              second. Of more it is the largest, which c classes share, those of at least
-              ``q (1 - equal)``. They are multiplied by ``m / q``, the others by
-              ``(1 - c m) / r``, r being ``1 - c q``, at least ``zero``. m is at least
-              ``s / (r + c s)``, s being the next probability times ``1 + zero``, and at most
-              ``(1 - zero) / c``. Rows are divided by their sum.
+            - "mixture": the sum of ``parts``, which are formulas, times ``weights``.
+            - "each class": one of ``curves`` is applied to the probability of each class, and rows
+              are divided by their sum (a sum of 0 gives uniform probabilities). With two classes
+              there is one curve, for the second class. A "line" interpolates between the points
+              ``x``, ``y`` and is constant beyond them. "steps" change from ``y[j]`` to
+              ``y[j + 1]`` right above ``x[j]``. "beta" is (1 - w) times
+              ``1 / (1 + exp(-(a log(p) - b log(1 - p) + c)))``, plus w divided by the number of
+              classes; p is clipped to [``zero``, 1 - ``zero``], with the curve's own ``zero``.
+            - "confidence": let q be one of the probabilities of ``part``, which is a formula: the
+              second of two classes, otherwise the largest. Clip q to [``zero``, 1 - ``zero``]. The
+              line through ``x``, ``y``, constant beyond them, maps the log-odds of q to those of
+              m. With two classes the result is (1 - m, m). With more, c classes share the largest
+              probability, up to rounding: those of at least ``q (1 - equal)``. Let r be
+              ``1 - c q``, at least ``zero``, and s the next largest probability, times
+              ``1 + zero``. Raise m to at least ``s / (r + c s)``, then lower it to at most
+              ``(1 - zero) / c``. Multiply the c classes by ``m / q`` and the others by
+              ``(1 - c m) / r``; divide rows by their sum.
 
         Raises
         ------
         NotImplementedError
-            If the calibrator has no such formula: :class:`GroupwiseCalibration`, and one of your
-            own without ``_formula``.
+            If the calibrator has no formula: :class:`GroupwiseCalibration`, or a subclass without
+            ``_formula``.
 
         Examples
         --------
@@ -286,15 +291,15 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         return json.dumps(found, allow_nan=False)
 
     def _formula(self) -> dict[str, Any]:
-        """Return the map in plain numbers, in the words of `to_json`."""
+        """Return the map in plain numbers, in the format of `to_json`."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no formula for other programs; a method _formula of it "
-            "may return one in the words of to_json."
+            f"{type(self).__name__} has no formula for other programs; implement _formula, which "
+            "returns one in the format of to_json."
         )
 
     @abstractmethod
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        """Learn from checked scores, the columns of the labels and weights."""
+        """Learn from checked scores, columns of the labels, and weights."""
 
     @abstractmethod
     def _predict_proba(self, scores: NDArray) -> NDArray:
@@ -309,13 +314,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         *,
         tell: bool = True,
     ) -> Self:
-        """Check and fit; `tell` of weights that were normalized, if they are the user's."""
+        """Check and fit; `tell` warns about data, once for those that the user passed."""
         scores = self._read_scores(X, reset=True)
         # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
         if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
             warn(
-                'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
-                f'{type(self).__name__}(input="proba") reads them as such.'
+                'X holds probabilities, rows in [0, 1] that sum to 1, but input="logits"; pass '
+                f'{type(self).__name__}(input="proba") to use them as probabilities.'
             )
         self.classes_, codes = self._read_labels(y, scores)
         refuse_names_in_other_order(X, self.classes_, name="X")
@@ -335,22 +340,20 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             if tell:
                 warn_if_normalized(weight)
         if holds_shares(codes):
-            # The opinions on a sample stay in one fold. Where all agree, they are labels.
+            # One row per sample and class. Rows of a sample stay in one fold.
             samples, codes, weight = rows_of(codes, weight)
             if len(samples) > len(scores) or groups is not None:
                 groups = samples if groups is None else groups[samples]
             scores = scores[samples]
         _refuse_missing_labels(scores, codes)
         if weight is not None:
-            # Only now: a label of weight 0 still counts among the classes.
+            # Only now: the class of a sample of weight 0 is still a class.
             used = weight > 0
             scores, weight = scores[used], weight[used]
             codes = None if codes is None else codes[used]
             groups = None if groups is None else groups[used]
         if self.input == "proba":
-            proba = self._as_proba(scores)
-            least = proba[proba > 0].min(initial=SMALLEST)
-            self._zero = max(float(least), SMALLEST_BUT_0)
+            self._zero = _zero_of(self, scores)
         more = {"groups": groups} if self._has_folds else {}
         self._fit(scores, codes, weight, **more)
         return self
@@ -360,18 +363,17 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if type(self)._fit_chunks is PostHocCalibrator._fit_chunks:
             raise TypeError(
                 f"X must be in memory here, got a collection of dask: {type(self).__name__} is "
-                "fitted to a sample, such as X[::100].compute(). What is fitted serves chunks."
+                "fitted to a sample, such as X[::100].compute(), and then predicts in chunks."
             )
         if groups is not None:
-            raise ValueError("groups must be None where X is a dask array, got groups.")
+            raise ValueError("groups must be None if X is a dask array, got groups.")
         data = ScoresInChunks(self, *aligned(True, X=X, y=y, sample_weight=sample_weight))
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = data.X.shape[1] if data.X.ndim == 2 else 1
         no_scores = np.empty((0, self.n_features_in_))
         self.classes_, _ = self._read_labels(data.distinct_labels(), no_scores)
         if self.input == "proba":
-            least = data.sum(_least_proba, combine=min)
-            self._zero = max(float(least), SMALLEST_BUT_0)
+            self._zero = data.sum(_zero_of, combine=min)
         self._fit_chunks(data)
         return self
 
@@ -383,14 +385,14 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         X = as_features(X)
         with naming("X"):
             n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
-        # (n_samples,) is a column. Where there are several columns, scikit-learn refuses one axis.
+        # (n_samples,) is one column. If `fit` had several columns, scikit-learn raises an error.
         if n_axes == 1 and (reset or self.n_features_in_ == 1):
             X = np.asarray(X).reshape(-1, 1)
-        options = self._takes_missing_options and self.input == "logits" and n_axes == 2
+        may_miss = self._takes_missing_options and self.input == "logits" and n_axes == 2
         scores = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=not options
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=not may_miss
         )
-        if options and not np.isfinite(scores).all():
+        if may_miss and not np.isfinite(scores).all():
             missing = np.isneginf(scores)
             with naming("X"):
                 assert_all_finite(np.where(missing, 0, scores), input_name="X")
@@ -430,12 +432,12 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             return classes, encode(labels, classes)
         classes = np.unique(labels)
         check_several_classes(classes)
-        # Labels in 0, ..., n_classes - 1 are columns themselves, and some may be absent from y.
+        # Labels in 0, ..., n_classes - 1 are column numbers, and y need not have all of them.
         if classes.dtype.kind in "iuf" and np.isin(classes, np.arange(n_classes)).all():
             classes = np.arange(n_classes, dtype=classes.dtype)
         if len(classes) != n_classes:
             raise ValueError(
-                "classes must name the columns of X where y does not determine them, got "
+                "classes must name the columns of X unless y has as many classes, got "
                 f"{n_classes} classes in X and {len(classes)} classes in y."
             )
         codes = encode(labels, classes)
@@ -462,16 +464,14 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
 
 
-def _least_proba(
-    calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray
-) -> float:
-    """Return the least probability that is not 0, or `SMALLEST`."""
+def _zero_of(calibrator: PostHocCalibrator, scores: NDArray, *_: Any) -> float:
+    """Return what a probability of 0 counts as: `SMALLEST`, or less if others are smaller."""
     proba = calibrator._as_proba(scores)
-    return float(proba[proba > 0].min(initial=SMALLEST))
+    return max(float(proba[proba > 0].min(initial=SMALLEST)), SMALLEST_BUT_0)
 
 
 def _refuse_missing_labels(scores: NDArray, codes: NDArray[np.intp] | None) -> None:
-    """Raise where the label is an option that does not exist, of a logit of -inf."""
+    """Raise an error if the logit of a label is -inf: the sample does not have this option."""
     if codes is None or scores.shape[1] == 1:
         return
     missing = np.isneginf(scores[np.arange(len(codes)), codes])
@@ -483,7 +483,7 @@ def _refuse_missing_labels(scores: NDArray, codes: NDArray[np.intp] | None) -> N
 
 
 def chance_level(logits: NDArray) -> NDArray[np.float64] | float:
-    """Return 1 / K, or one number per row where logits of -inf mean options that do not exist."""
+    """Return 1 / K or, with logits of -inf, one over the number of finite logits of each row."""
     missing = np.isneginf(logits)
     if not missing.any():
         return 1 / logits.shape[1]
@@ -491,7 +491,7 @@ def chance_level(logits: NDArray) -> NDArray[np.float64] | float:
 
 
 def mixed_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = None) -> NDArray:
-    """Return ``(1 - weight) proba + weight / K``, in the precision of `proba`, in its place."""
+    """Return ``(1 - weight) proba + weight / K``, computed in place in the dtype of `proba`."""
     chance = 1 / proba.shape[1] if logits is None else chance_level(logits)
     exists = True if logits is None or np.isscalar(chance) else np.isfinite(logits)
     proba *= proba.dtype.type(1 - weight)
@@ -506,7 +506,7 @@ def linear_formula(
     intercept: Any = 0.0,
     least: float | None = None,
 ) -> dict[str, Any]:
-    """Return the formula of a softmax of linear scores, in the words of `to_json`."""
+    """Return the formula of a softmax of linear scores, in the format of `to_json`."""
     return {
         "kind": "linear",
         "temperature": float(temperature),
@@ -518,18 +518,18 @@ def linear_formula(
 
 def mixture_formula(weights: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the formula of a mixture of maps; those of weight 0 are left out."""
-    taken = [(float(weight), part) for weight, part in zip(weights, parts) if weight > 0]
-    if len(taken) == 1:
-        return taken[0][1]
+    kept = [(float(weight), part) for weight, part in zip(weights, parts) if weight > 0]
+    if len(kept) == 1:
+        return kept[0][1]
     return {
         "kind": "mixture",
-        "weights": [weight for weight, _ in taken],
-        "parts": [part for _, part in taken],
+        "weights": [weight for weight, _ in kept],
+        "parts": [part for _, part in kept],
     }
 
 
-def beside_uniform(part: dict[str, Any], weight: float) -> dict[str, Any]:
-    """Return the formula of `part` beside a uniform component of this weight."""
+def with_uniform(part: dict[str, Any], weight: float) -> dict[str, Any]:
+    """Return the formula of `part` mixed with a uniform component of this weight."""
     return mixture_formula([1 - weight, weight], [part, {"kind": "uniform"}])
 
 
@@ -539,11 +539,13 @@ def simplex_weights(
     pseudo_count: NDArray | float = 0.0,
     start: NDArray | None = None,
 ) -> NDArray[np.float64]:
-    """Return the weights w on the simplex of largest total log of ``of_label @ w``, by Newton.
+    """Return the weights w >= 0, sum 1, that maximize ``weight @ log(of_label @ w)``.
 
-    `of_label` (n, m) holds what m components say of the label of every sample. Each component has
-    `pseudo_count` samples, or its entry of it, besides that it alone explains; without any, so few
-    that they do not show keep the weights from 0.
+    `of_label` (n, m) holds the probabilities that m components give to the label of every sample.
+    Every component gets `pseudo_count` further samples that it alone explains (one number, or one
+    per component): a Dirichlet prior, and at least a tiny one, which keeps weights above 0.
+
+    The search is Newton's method with a line search.
     """
     n, m = weight.sum(), of_label.shape[1]
     prior = np.maximum(np.full(m, pseudo_count), _LEAST_PSEUDO_COUNT * max(n, 1.0))
@@ -554,13 +556,13 @@ def simplex_weights(
         mixed = of_label @ weights
         ratio = of_label / mixed[:, None]
         slope = weight @ ratio + prior / weights
-        # Minus the Hessian, bordered: the weights keep their sum.
+        # Minus the Hessian, bordered by ones so that the step sums to 0.
         system[:m, :m] = (ratio * weight[:, None]).T @ ratio + np.diag(prior / weights**2)
         step = np.linalg.solve(system, np.append(slope, 0.0))[:m]
         promised = float(slope @ step)
         if promised <= _LEAST_PROMISE * max(n, 1.0):
             break
-        # At most nine tenths of the way to a weight of 0, then as far as it gains.
+        # Go at most nine tenths of the way to a weight of 0; halve until the likelihood gains.
         length = min(1.0, 0.9 / max(float((-step / weights).max()), 0.9))
         for _ in range(_MOST_HALVINGS):
             latest = weights + length * step

@@ -1,4 +1,4 @@
-"""Beta calibration: an increasing map of three parameters."""
+"""Beta calibration: an increasing map with three parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ..utils.meta._private import StrOptions
 from ._base import SMALLEST
 from ._one_vs_rest import OneVsRestCalibrator, as_samples
 
-# The columns (log p, -log(1 - p), 1) that every parametrization is free to weigh, one row each.
+# Every parametrization as a design matrix: one row per parameter, with its coefficients of
+# log p, -log(1 - p) and 1.
 _DESIGNS = {
     "abm": np.eye(3),
     "am": np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
@@ -26,7 +27,7 @@ _TOLERANCE = 1e-5
 
 
 class BetaMap(NamedTuple):
-    """The map of one class, logit = a log(p) - b log(1 - p) + c, and w beside it."""
+    """The map of one class: ``expit(a log(p) - b log(1 - p) + c)``, mixed with w of uniform."""
 
     a: float
     b: float
@@ -37,43 +38,43 @@ class BetaMap(NamedTuple):
 class BetaCalibration(OneVsRestCalibrator):
     """Map every probability by the ratio of two beta densities.
 
-    A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, fitted by least
-    log-loss beside a uniform component: ``(1 - w) expit(...) + w / n_classes``. Unlike the sigmoid
-    of Platt scaling the family holds the identity (a = b = 1, c = 0), so a calibrated model is
-    left as it is [1]_.
+    A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, mixed with a
+    uniform component, ``(1 - w) expit(...) + w / n_classes``, and fitted by least log-loss. Unlike
+    Platt scaling, the family contains the identity (a = b = 1, c = 0), so a calibrated model stays
+    calibrated [1]_.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
-    are divided by their sum, which may spoil what was fitted. With two classes there is one map.
+    are divided by their sum, so they are calibrated less well. With two classes there is one map.
 
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default="abm"
-        "abm" fits all three; "am" with a = b, which is Platt scaling of the logit; "ab" with
-        c = 0, which leaves 1/2 in its place where a = b.
+        "abm" fits a, b and c; "am" sets a = b, which is Platt scaling of the logit; "ab" sets
+        c = 0.
     uniform : bool, default=True
-        Whether to fit a uniform component with every map; False is the calibration as published.
+        Whether to fit a uniform component with every map; False is beta calibration as published.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Logits turn into probabilities by their softmax. Probabilities below
-        1e-7 or above 1 - 1e-7 count as these.
+        What X holds: logits, whose softmax are probabilities, or probabilities. They are clipped
+        to [1e-7, 1 - 1e-7].
     classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------
     calibrators_ : list of BetaMap
-        ``a``, ``b``, ``c`` and ``uniform_weight``, which is w, of every calibrated class.
+        ``a``, ``b``, ``c`` and ``uniform_weight`` (w) of every calibrated class.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------
-    IsotonicCalibration : Any increasing map.
-    DirichletCalibration : The map of this kind for several classes at once.
+    IsotonicCalibration : Fits any increasing map.
+    DirichletCalibration : The same family for all classes at once.
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     Notes
     -----
-    The log-loss is convex in (a, b, c); the bounds a, b >= 0 are part of the problem that is
-    solved, where the paper drops a parameter that comes out negative and fits again.
+    The log-loss is convex in (a, b, c) and is minimized under the bounds a, b >= 0; the paper
+    drops a negative parameter and fits again.
 
     References
     ----------
@@ -131,11 +132,11 @@ class BetaCalibration(OneVsRestCalibrator):
         self, features: NDArray, positive: NDArray[np.bool_], weight: NDArray
     ) -> BetaMap:
         design = _DESIGNS[self.parameters]
-        # One column a parameter: the logit is columns @ theta.
+        # One column per parameter: the logit is columns @ theta.
         columns = features @ design.T
-        # Start at the identity, a = b = 1 and c = 0, as near as the parametrization holds it.
+        # Start at the identity, a = b = 1 and c = 0, or the nearest map of the parametrization.
         theta = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
-        # What weighs log(p) or -log(1 - p) is bounded by 0, the constant is free.
+        # a and b are bounded by 0; c is free.
         slopes = design[:, 0] + design[:, 1] > 0
         if not self.uniform:
             return BetaMap(
@@ -143,14 +144,15 @@ class BetaCalibration(OneVsRestCalibrator):
             )
         n, k = weight.sum(), len(self.classes_)
         chance = np.where(positive, 1 / k, 1 - 1 / k)
-        uniform_weight, trust = uniform_prior(n), np.ones(len(weight))
+        # EM: r is the posterior probability that a label comes from the map, and not from the
+        # uniform component.
+        uniform_weight, r = uniform_prior(n), np.ones(len(weight))
         for _ in range(_MOST_ROUNDS):
-            theta, before = _regression(columns, positive, weight * trust, theta, slopes), theta
+            theta, before = _regression(columns, positive, weight * r, theta, slopes), theta
             of_label = expit(np.where(positive, 1, -1) * (columns @ theta))
             uniform_weight = best_uniform_weight(of_label, chance, weight / n, n, uniform_weight)
-            # EM: a sample counts as far as the map explains its label.
             mapped = (1 - uniform_weight) * of_label
-            trust = mapped / (mapped + uniform_weight * chance)
+            r = mapped / (mapped + uniform_weight * chance)
             if np.abs(theta - before).max() < _TOLERANCE:
                 break
         a, b, c = map(float, theta @ design)
@@ -168,7 +170,7 @@ class BetaCalibration(OneVsRestCalibrator):
 def _regression(
     columns: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray
 ) -> NDArray:
-    """Return the theta of least log-loss of expit(columns @ theta), slopes being 0 or more."""
+    """Return the theta of least log-loss of expit(columns @ theta), with `slopes` >= 0."""
     fraction = weight / weight.sum()
     sign = np.where(positive, 1.0, -1.0)
 

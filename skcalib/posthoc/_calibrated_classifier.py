@@ -43,73 +43,74 @@ from ._registry import CALIBRATORS, calibrator_of
 class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     """Calibrate a classifier on out-of-fold scores of its own training samples.
 
-    The classifier is fitted on the folds of `cv`, its scores of the samples left out are
-    collected, and the calibrator is fitted on these. The classifier that predicts is fitted on all
-    samples, or those of the folds predict together: see `ensemble`. A classifier that is already
-    trained goes in as :class:`sklearn.frozen.FrozenEstimator`, with the samples to calibrate on
-    given to `fit`: it is not fitted again.
+    Clones of the classifier are fitted on the folds of `cv`, and the calibrator is fitted on their
+    scores of the samples left out. For prediction, the classifier is fitted once more on all
+    samples, or the clones of the folds predict together (`ensemble`). To calibrate a classifier
+    that is already trained, wrap it in :class:`sklearn.frozen.FrozenEstimator` and pass `fit` the
+    samples to calibrate on: it is not fitted again.
 
     Parameters
     ----------
     estimator : classifier with `predict_proba` or `decision_function`
         The classifier; a clone is fitted.
     calibrator : PostHocCalibrator, str or None, default="auto"
-        The calibrator; a clone is fitted, with `input` set to what the scores of the classifier
-        are, and `classes` to those of a frozen classifier where `y` lacks one of them. "auto"
-        weighs several by samples that they were not fitted on: :class:`StackedCalibration`. Others
-        by their names: "beta", "dirichlet", "ensemble_temperature", "histogram", "isotonic",
-        "matrix", "structured_matrix", "structured_vector", "temperature", "vector"; "none" and
-        None leave the probabilities as they are.
+        The calibrator; a clone is fitted, with `input` set to the kind of scores that the
+        classifier gives, and `classes` to those of a frozen classifier if `y` lacks one of them.
+        "auto" mixes several, weighted by their out-of-fold likelihood
+        (:class:`StackedCalibration`). Other names are "beta", "dirichlet",
+        "ensemble_temperature", "histogram", "isotonic", "matrix", "structured_matrix",
+        "structured_vector", "temperature" and "vector". "none" and None leave the probabilities
+        unchanged.
     cv : int, cross-validation generator or iterable, default=5
-        The folds, as in scikit-learn: an int is a number of stratified folds, which keep groups
-        together where `fit` gets `groups`.
+        The folds, as in scikit-learn: an int is a number of stratified folds. They keep `groups`
+        together if `fit` gets them.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
-        Where the scores come from. `decision_function` is taken for logits, `predict_proba` for
-        probabilities; "auto" prefers the first where the classifier has it.
+        Where the scores come from. Those of `decision_function` are used as logits; "auto" prefers
+        them, and takes `predict_proba` if the classifier has no `decision_function`.
     ensemble : bool, default=False
-        Who predicts. False: one classifier, fitted on all samples. True: the classifiers of the
-        folds, each calibrated by the same map, and the geometric mean of their probabilities;
-        that saves a fit, and takes as many times the memory and the time to predict as there are
-        folds. Measured on 63 tasks, it lowers the log-loss of forests by .011 ± .002, of boosting
-        by .015 ± .006, of neighbors by .006 ± .004 and of a single tree by .095 ± .034;
-        regressions and nets gain nothing. Where the classifiers of the folds differ, as unpruned
-        trees do, the mean is right more often than it says: the calibration error may rise by far.
-        False is the default for that reason, and for the price of a prediction. A frozen
-        classifier predicts alone in any case.
+        Which classifiers predict. False: one classifier, fitted on all samples. True: those of the
+        folds, each calibrated by the same map; the result is the geometric mean of their
+        probabilities. That saves one fit, and multiplies memory and prediction time by the number
+        of folds. Measured on 63 tasks, it lowers the log-loss of forests by .011 ± .002, of
+        boosting by .015 ± .006, of neighbors by .006 ± .004 and of a single tree by .095 ± .034;
+        regressions and nets gain nothing. If the classifiers of the folds differ much, as unpruned
+        trees do, their mean is underconfident and the calibration error may be far higher. That,
+        and the cost of prediction, is why the default is False. A frozen classifier always
+        predicts alone.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
     by_columns : str, int or list of these, default=None
-        Columns of X, by name or position, that hold groups for which the classifier may be off.
-        The calibrator is the common map of a :class:`GroupwiseCalibration` then. The classifier
-        sees these columns as well.
+        Columns of X, by name or position, that hold groups to calibrate separately. The calibrator
+        is then the common map of a :class:`GroupwiseCalibration`. The classifier sees these
+        columns too.
     verbose : int, default=0
-        Whether to print every fold and other step of `fit`, and its seconds; 0 prints nothing.
+        Whether to print every step of `fit`, such as a fold, and its seconds; 0 prints nothing.
 
     Attributes
     ----------
     estimators_ : list of classifiers
         The classifiers that predict: one, or those of the folds.
     estimator_ : classifier
-        The classifier, fitted on all samples; not there if those of the folds predict.
+        The classifier, fitted on all samples; only with ``ensemble=False`` or a frozen classifier.
     calibrator_ : PostHocCalibrator
-        The fitted calibrator; a :class:`GroupwiseCalibration` where there are `by_columns`.
+        The fitted calibrator; a :class:`GroupwiseCalibration` with `by_columns`.
     n_copies_ : int
-        How many rows of X are equal to an earlier one; equal rows are in one fold. They are not
-        looked for in a dask array.
+        Number of rows of X that equal an earlier row; equal rows are kept in one fold. 0 for a
+        dask array, where they are not searched for.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
-        Number of features, where the classifier has it.
+        Number of features, if the classifier has it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Feature names, where the classifier has them.
+        Feature names, if the classifier has them.
 
     See Also
     --------
     sklearn.calibration.CalibratedClassifierCV : Sigmoid, isotonic or temperature calibration.
-    StackedCalibration : What "auto" does, on scores.
-    GroupwiseCalibration : What `by_columns` do, on scores.
-    TemperatureScaling : The calibrator of fewest parameters.
-    skcalib.plots.ReliabilityDisplay : Before and after.
+    StackedCalibration : The calibrator of "auto".
+    GroupwiseCalibration : The calibrator with `by_columns`.
+    TemperatureScaling : The calibrator with the fewest parameters.
+    skcalib.plots.ReliabilityDisplay : Plots calibration before and after.
 
     Examples
     --------
@@ -127,7 +128,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     0.04
     """
 
-    # With metadata routing, `groups` are for the folds, and for a classifier that requests them.
+    # With metadata routing, `groups` go to the folds, and to a classifier that requests them.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -136,7 +137,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             HasMethods(["fit", "decision_function"]),
         ],
         "calibrator": [PostHocCalibrator, StrOptions(set(CALIBRATORS)), None],
-        # "prefit" of older releases of scikit-learn: `fit` says what to do instead.
+        # "prefit", from older releases of scikit-learn: the error of `fit` says what replaces it.
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
         "ensemble": ["boolean"],
@@ -180,22 +181,21 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a list of n_samples objects
-            Whatever the classifier takes. With a frozen classifier a dask array, if its chunks
-            are what the calibrator adds up, see :meth:`PostHocCalibrator.fit`.
+            Samples, in the form that the classifier takes. With a frozen classifier also a dask
+            array, if the calibrator can be fitted to one (see :meth:`PostHocCalibrator.fit`).
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels. With a frozen classifier also the shares of people who gave a sample each
-            label, see :meth:`PostHocCalibrator.fit`.
+            Labels. With a frozen classifier also the share of people who gave each label (see
+            :meth:`PostHocCalibrator.fit`).
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for the classifier and the calibrator.
+            Weights of the samples, for both the classifier and the calibrator.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
-            Which samples belong together, such as those of a patient, by names of any kind: no
-            group is in two folds, those of the calibrator included, with a frozen classifier too.
-            Equal rows of X are kept together without being asked. Passed to the `fit` of a
-            classifier that takes groups as well.
+            Which samples belong together, such as those of a patient: names or numbers. Folds
+            keep groups together, including the calibrator's own folds. Equal rows of X are always
+            kept together. `groups` is also passed to a classifier whose `fit` takes it.
         **fit_params : dict
-            Further parameters of ``estimator.fit``; those with one entry per sample are cut to
-            the samples of a fold.
+            Further parameters of ``estimator.fit``; those with one entry per sample are sliced
+            with the folds.
 
         Returns
         -------
@@ -205,13 +205,15 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         Raises
         ------
         ValueError
-            If a class has fewer samples than there are folds, or if the classifier does not take
-            the weights that are given.
+            If a class has fewer samples than there are folds, or if weights are given and the
+            classifier does not take them.
+        TypeError
+            If X is a dask array and the classifier is not frozen.
         """
         if isinstance(self.cv, str):
             raise ValueError(
-                "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; a "
-                "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
+                "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; "
+                "pass a trained classifier as sklearn.frozen.FrozenEstimator(classifier)."
             )
         if is_chunked(X):
             return self._fit_chunks(X, y, sample_weight, groups)
@@ -226,32 +228,31 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
         scores = self._fit_classifiers(X, labels, folds, params)
-        # What belongs together in the folds does so in those of the calibrator.
+        # The calibrator's own folds keep the same samples together.
         codes, self.n_copies_ = together(X, groups, labels, tell=frozen)
-        # Where all classes are in y, the calibrator finds them by itself.
+        # If y has all classes, the calibrator finds them itself.
         classes = None if np.isin(self.classes_, labels).all() else self.classes_.tolist()
         return self._fit_calibrator(X, scores, labels, weight, codes, classes)
 
     def _fit_classifiers(
         self, X: Any, labels: NDArray, folds: Folds | None, params: dict[str, Any]
     ) -> NDArray:
-        """Fit the classifiers that answer; return the scores that the calibrator learns from."""
+        """Fit the classifiers; return the scores to fit the calibrator to."""
         columns = partial(class_columns, method=self._method())
         step = telling(type(self).__name__, self.verbose)
-        if folds is not None and self._takes_folds():
+        if folds is not None and self.ensemble:
             fits = [
                 delayed(fit_clone)(self.estimator, X, labels, train, params) for train, _ in folds
             ]
             self.estimators_ = in_turn(fits, self.n_jobs, step, "fold")
             self._keep(self.estimators_[0], labels)
-            del self.estimator_  # no single classifier answers
+            del self.estimator_  # no single classifier predicts
             parts = [
                 columns(estimator, _safe_indexing(X, test), self.classes_)
                 for estimator, (_, test) in zip(self.estimators_, folds)
             ]
-            scores = np.concatenate(parts)
-            scores[np.concatenate([test for _, test in folds])] = scores.copy()
-            return scores
+            order = np.argsort(np.concatenate([test for _, test in folds]))
+            return np.concatenate(parts)[order]
         with step("classifier"):
             self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         self.estimators_ = [self.estimator_]
@@ -272,12 +273,12 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     def _fit_to_shares(
         self, X: Any, shares: ArrayLike, sample_weight: ArrayLike | None, groups: Any
     ) -> Self:
-        """Fit the calibrator of a frozen classifier to shares of people."""
+        """Fit the calibrator of a frozen classifier to shares of people as labels."""
         if not isinstance(self.estimator, FrozenEstimator):
             raise ValueError(
-                "y must hold one label for every sample where the classifier is fitted, got "
-                "shares of people; a classifier that is trained goes in as "
-                "sklearn.frozen.FrozenEstimator(classifier)."
+                "y must hold one label for every sample to fit the classifier, got shares of "
+                "people; for a trained classifier, pass "
+                "sklearn.frozen.FrozenEstimator(classifier) instead."
             )
         X = as_features(X)
         self._keep(self.estimator, self.estimator.classes_)
@@ -288,17 +289,17 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         return self._fit_calibrator(X, scores, shares, sample_weight, codes, classes)
 
     def _fit_chunks(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
-        """Fit the calibrator of a frozen classifier where X is a dask array."""
+        """Fit the calibrator of a frozen classifier to a dask array."""
         if not isinstance(self.estimator, FrozenEstimator) or self.by_columns is not None:
             raise TypeError(
-                "X must be in memory here, got a collection of dask: in chunks the classifier is "
-                "a trained one, PostHocCalibratedClassifier(FrozenEstimator(model)), without "
+                "X must be in memory here, got a collection of dask: that takes a trained "
+                "classifier, PostHocCalibratedClassifier(FrozenEstimator(model)), and no "
                 "by_columns."
             )
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
-        self.n_copies_ = 0  # not looked for
-        read = partial(_scores_of_chunk, classes=self.classes_, method=self._method())
+        self.n_copies_ = 0  # not searched for
+        read = partial(class_columns, classes=self.classes_, method=self._method())
         scores = map_rows(read, self.estimator_, "X", X)
         return self._fit_calibrator(X, scores, y, sample_weight, groups, self.classes_.tolist())
 
@@ -311,7 +312,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         codes: NDArray[np.intp] | None,
         classes: list[Any] | None,
     ) -> Self:
-        """Fit the calibrator to scores of samples that belong together as `codes` say."""
+        """Fit the calibrator to scores; samples with equal `codes` belong together."""
         calibrator, by = calibrator_of(self.calibrator), self._breakdown(X)
         if by:
             calibrator = GroupwiseCalibration(calibrator)
@@ -319,7 +320,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         calibrator.set_params(input="logits" if logits else "proba", classes=classes)
         if codes is not None and takes(calibrator.fit, "groups"):
             by["groups"] = codes
-        # Out-of-fold scores of a classifier that knows nothing go against the labels.
+        # No warning about out-of-fold scores: those of a useless classifier go against the labels.
         frozen = isinstance(self.estimator, FrozenEstimator)
         step = telling(type(self).__name__, self.verbose)
         with nullcontext() if frozen else told(), step("calibrator"):
@@ -337,7 +338,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         Returns
         -------
         proba : ndarray or dask array of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`. Lazy where X is a dask array.
+            Probabilities in the order of `classes_`. Lazy if X is a dask array.
         """
         check_is_fitted(self)
         if is_chunked(X):
@@ -348,12 +349,12 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             proba = self.calibrator_.predict_proba(scores, **by)
             if len(self.estimators_) == 1:
                 return proba
-            # The geometric mean: of what a map never calls impossible.
+            # The geometric mean; a probability of 0 would make it 0.
             total = total + np.log(np.maximum(proba, np.finfo(proba.dtype).tiny))
         return softmax(total / len(self.estimators_), axis=1)
 
     def _breakdown(self, X: Any) -> dict[str, Any]:
-        """Return the groups as a parameter of a calibrator, where there are any."""
+        """Return ``{"by": groups}`` for the calibrator; empty without `by_columns`."""
         if self.by_columns is None:
             return {}
         columns = self.by_columns
@@ -365,10 +366,6 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 f"by_columns must name columns of X, got {self.by_columns!r}."
             ) from error
 
-    def _takes_folds(self) -> bool:
-        """Whether the classifiers of the folds answer, and not one that is fitted on all."""
-        return bool(self.ensemble)
-
     def _method(self) -> str:
         if self.method != "auto":
             return self.method
@@ -376,7 +373,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         return "decision_function" if has_logits else "predict_proba"
 
     def _folds(self, X: Any, labels: NDArray, groups: ArrayLike | None) -> Folds:
-        """Return the folds; scores of a class that is too rare for them could not be trusted."""
+        """Return the folds; an error if a class has fewer samples than there are folds."""
         n_splits = self.cv if isinstance(self.cv, Integral) else getattr(self.cv, "n_splits", None)
         classes, count = np.unique(labels, return_counts=True)
         if n_splits is not None and count.min() < n_splits:
@@ -385,7 +382,3 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 f"got {count.min()} of class {classes[count.argmin()].tolist()!r}."
             )
         return folds_of(self.cv, X, labels, groups)
-
-
-def _scores_of_chunk(estimator: Any, X: Any, classes: NDArray, method: str) -> NDArray:
-    return class_columns(estimator, X, classes, method)

@@ -1,4 +1,4 @@
-"""Ensemble temperature scaling: a mixture of three calibration maps."""
+"""Ensemble temperature scaling: a mixture of scaled, raw and uniform probabilities."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from ._base import (
     simplex_weights,
 )
 
-# Of beta, in the last step: the error after it is of the order of its square.
+# Last step in beta: the error after it is of the order of the square.
 _TOLERANCE = 1e-4
-# A weight that the search has not driven to 0.
+# Weights above this are not at their bound 0.
 _LEAST_FREE = 1e-6
 
 
@@ -33,10 +33,9 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     """Mix the probabilities at a fitted temperature, the raw ones and the uniform ones.
 
     The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``; the weights are
-    >= 0 and sum to 1 [1]_. EM fits T and the weights together, by least log-loss. If T were fitted
-    first, a few labels that the model calls nearly impossible could dominate it, and the weights
-    would come too late. More expressive than one temperature, it still never changes the predicted
-    class.
+    >= 0 and sum to 1 [1]_. T and the weights are fitted together, by least log-loss: if T were
+    fitted first, a few labels that the model calls nearly impossible could dominate it. The map is
+    more flexible than one temperature, and like it never changes the predicted class.
 
     Parameters
     ----------
@@ -53,8 +52,8 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
     See Also
     --------
-    TemperatureScaling : The first and the last component.
-    StackedCalibration : Weighs richer maps as well, out-of-fold.
+    TemperatureScaling : Without the raw component.
+    StackedCalibration : A mixture of more flexible maps, weighted out-of-fold.
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     References
@@ -88,7 +87,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         bounds = 1 / DEFAULT_BOUNDS[1], 1 / DEFAULT_BOUNDS[0]
         beta = best_beta(mixture, bounds, 1 / start, _TOLERANCE)
         self.temperature_ = float(np.clip(1 / beta, *DEFAULT_BOUNDS))
-        # The last step of the search was too short to move the weights.
+        # The last step was too short to change the weights.
         self.weights_ = mixture.weights
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
@@ -106,12 +105,12 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
 
 class _Mixture(TemperatureProblem):
-    """The log-loss as a function of beta = 1 / T, at the best weights of the three components."""
+    """The log-loss as a function of beta = 1 / T, minimized over the three weights."""
 
     def __init__(self, logits: NDArray, y: NDArray, weight: NDArray) -> None:
         super().__init__(logits, y, weight, False, 1.0)
         self.weights = np.full(3, 1 / 3)
-        # Of each component the log-loss sees the probability of the label alone.
+        # The probability of the label by every component; the first depends on beta.
         raw = softmax_at(logits, 1.0)[np.arange(len(y)), y].astype(np.float64)
         uniform = np.broadcast_to(chance_level(logits), raw.shape)
         self.of_label = np.column_stack([raw, raw, uniform])
@@ -122,15 +121,15 @@ class _Mixture(TemperatureProblem):
             terms[:, rows] = found
         scaled, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
         self.of_label[:, 0] = scaled
-        # From the inside of the simplex: a weight of about 0 may be wanted at another beta.
+        # Start inside the simplex: a weight of 0 may become positive at another beta.
         start = 0.99 * self.weights + 0.01 / 3
         self.weights = w = simplex_weights(self.of_label, self.weight, start=start)
         ratio = self.of_label / (self.of_label @ w)[:, None]
-        # How likely the label comes from the component at the temperature.
+        # Posterior probability that a label comes from the first component.
         r = w[0] * ratio[:, 0]
         slope = float(self.weight @ (r * by_beta))
         curvature = float(self.weight @ (r * twice - r * (1 - r) * by_beta**2))
-        # The weights move with beta, and keep their sum: less curvature.
+        # The best weights change with beta and keep their sum, which lowers the curvature.
         cross = np.append((self.weight * r * by_beta) @ -ratio, 0.0)
         cross[0] += float(self.weight @ (ratio[:, 0] * by_beta))
         free = np.append(w > _LEAST_FREE, True)

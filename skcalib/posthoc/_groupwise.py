@@ -1,4 +1,4 @@
-"""One calibrator for all samples, and how groups of them differ from it."""
+"""One calibrator for all samples, and shrunken corrections for groups of them."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _LEAST_GAIN = 1e-9
 
 
 class GroupwiseCalibration(PostHocCalibrator):
-    """Calibrate all samples by one map, and groups by as much as they differ from it.
+    """Calibrate all samples by one map, and correct it for groups that differ.
 
-    A model can be calibrated on the whole and off for a group. One map for all does not see that,
-    and a map for each group learns from few samples. Here the probabilities p of the common map
-    become ``softmax((1 + s) log(p) + b)`` in a group, and a prior that the groups share draws the
-    slope s and the shifts b to 0. The result averages over how many groups differ and by how much,
-    weighted by the likelihood of the labels: if no group differs, all keep the common map, and a
-    single bad group is moved alone.
+    A model can be calibrated overall and miscalibrated for a group. One map for all samples cannot
+    repair that, and a separate map for each group learns from few samples. Here the probabilities
+    p of a common map become ``softmax((1 + s) log(p) + b)`` in each group, and a prior shared by
+    all groups shrinks the slope s and the shifts b to 0. The corrections are averages over priors
+    (how many groups differ, and by how much), weighted by the likelihood of the labels. So if no
+    group differs, all keep the common map; if one does, only that one is corrected.
 
     Parameters
     ----------
     calibrator : PostHocCalibrator, str or None, default="auto"
-        The common map; a clone is fitted, with the `input` and `classes` of this one. Names are
-        those of :class:`PostHocCalibratedClassifier`; "none" and None leave the probabilities as
-        they are.
+        The common map; a clone is fitted, with `input` and `classes` set to those of this
+        calibrator. For names see :class:`PostHocCalibratedClassifier`; "none" and None leave the
+        probabilities unchanged.
     input, classes : of :class:`PostHocCalibrator`
 
     Attributes
@@ -56,29 +56,29 @@ class GroupwiseCalibration(PostHocCalibrator):
     calibrator_ : PostHocCalibrator
         The common map.
     groups_ : ndarray of shape (n_groups,)
-        The groups, sorted; None stands for missing values. Of several columns, every combination
-        that occurs is a group, called "name=value, ...".
+        The groups, sorted; None stands for missing values. With several columns, every
+        combination that occurs is a group, named "name=value, ...".
     shifts_ : ndarray of shape (n_groups, n_classes)
-        The shifts b of the groups, in logits; 0 where there are more than 100 classes.
+        The shifts b of the groups, in logits; 0 with more than 100 classes.
     slopes_ : ndarray of shape (n_groups,)
-        The slopes s of the groups: below 0 where the common map is overconfident.
+        The slopes s of the groups: negative if the common map is overconfident there.
     differs_ : ndarray of shape (n_groups,)
-        How likely it is, in [0, 1], that a group differs from the common map at all.
+        Posterior probability that a group differs from the common map.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------
-    skcalib.metrics.groupwise_calibration_error : Which groups the probabilities are off for.
-    PostHocCalibratedClassifier : Takes the groups from columns of X, by `by_columns`.
+    skcalib.metrics.groupwise_calibration_error : Find groups that are miscalibrated.
+    PostHocCalibratedClassifier : Takes the groups from columns of X (`by_columns`).
 
     Notes
     -----
-    A group has b = s = 0 with probability 1 - f, otherwise normal b and s with standard deviations
-    that are the same for all groups. These are 0, .25, .5 or 1 for b and 0 or .3 for s; f is 0
-    (with probability .05), .1, .3 or 1. Laplace's approximation gives their posterior
-    probabilities, and `shifts_` and `slopes_` are means over them. Groups of fewer than 10 samples
-    keep the common map.
+    In the prior, a group differs with probability f, and otherwise has b = s = 0. If it differs,
+    b and s are normal around 0, with standard deviations that all groups share: 0, .25, .5 or 1
+    for b and 0 or .3 for s. f is 0 (with prior probability .05), .1, .3 or 1. Laplace's
+    approximation gives the posterior probabilities of all combinations, and `shifts_` and
+    `slopes_` are the posterior means. Groups of fewer than 10 samples keep the common map.
 
     Examples
     --------
@@ -120,14 +120,16 @@ class GroupwiseCalibration(PostHocCalibrator):
         *,
         by: Any = None,
     ) -> Self:
-        """Fit the common map, and how the groups differ from it.
+        """Fit the common map, and the corrections for the groups.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores, as :meth:`PostHocCalibrator.fit` takes them.
+            Logits, or probabilities with ``input="proba"``, one column per class in the order of
+            `classes_`; for two classes also the score of the second class alone.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels, or shares of people, see :meth:`PostHocCalibrator.fit`.
+            Labels, or the share of people who gave each label (see
+            :meth:`PostHocCalibrator.fit`).
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
@@ -136,7 +138,8 @@ class GroupwiseCalibration(PostHocCalibrator):
             keep them together.
         by : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
-            What the samples differ by: texts, numbers, intervals or categories. None is one group.
+            The group to correct for: texts, numbers, intervals or categories; several columns are
+            combined. None means one group.
 
         Returns
         -------
@@ -146,7 +149,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         Raises
         ------
         ValueError
-            If X, `y`, `sample_weight` and `by` do not fit together.
+            If X, `y`, `sample_weight`, `groups` and `by` have different lengths.
         """
         refuse_other_rows(X=X, y=y, by=by)
         super().fit(X, y, sample_weight, groups)
@@ -170,33 +173,33 @@ class GroupwiseCalibration(PostHocCalibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the form that `fit` was given.
+            Scores in the form that `fit` got.
         by : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
-            The group of every sample; one that was not in `fit` gets the common map, as do all
-            samples where `by` is None.
+            The group of every sample. A group that was not in `fit` gets the common map, and so do
+            all samples if `by` is None.
 
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
             Probabilities in the order of `classes_`; rows sum to 1.
         """
-        refuse_unreadable(X, name="X")  # chunks: the groups are in memory
+        refuse_unreadable(X, name="X")  # no dask arrays: the groups are in memory
         proba = super().predict_proba(X)
         if by is None:
             return proba
         names, of_sample = group_codes(by, len(proba), name="by")
-        place = {name: k for k, name in enumerate(self.groups_.tolist())}
-        place_of_sample = np.array([place.get(name, -1) for name in names.tolist()])[of_sample]
-        moved = self.shifts_.any(axis=1) | (self.slopes_ != 0)
-        rows = np.flatnonzero((place_of_sample >= 0) & moved[place_of_sample])
-        group = place_of_sample[rows]
+        position = {name: k for k, name in enumerate(self.groups_.tolist())}
+        group = np.array([position.get(name, -1) for name in names.tolist()])[of_sample]
+        differs = self.shifts_.any(axis=1) | (self.slopes_ != 0)
+        rows = np.flatnonzero((group >= 0) & differs[group])
+        group = group[rows]
         logits = (1 + self.slopes_[group, None]) * _log(proba[rows]) + self.shifts_[group]
         proba[rows] = softmax(logits, axis=1)
         return proba
 
     def predict(self, X: ArrayLike, *, by: Any = None) -> NDArray:
-        """Return the class of the largest calibrated probability.
+        """Return the class with the largest calibrated probability.
 
         Parameters
         ----------
@@ -226,35 +229,37 @@ class GroupwiseCalibration(PostHocCalibrator):
 
     def _formula(self) -> dict[str, Any]:
         raise NotImplementedError(
-            "GroupwiseCalibration has a map for every group, and no formula for other programs; "
-            "calibrator_ is the common map."
+            "GroupwiseCalibration has a map for every group and no formula for other programs; "
+            "that of the common map is calibrator_.to_json()."
         )
 
     def _fit_groups(
         self, log_proba: NDArray, y: NDArray, weight: NDArray, of_sample: NDArray[np.intp]
     ) -> None:
+        """Fit every group under every spread, and average by posterior probability."""
         n_groups, k = len(self.groups_), log_proba.shape[1]
         large = np.flatnonzero(np.bincount(of_sample, weight, n_groups) >= LEAST_SAMPLES)
         spreads = [pair for pair in SPREADS if k <= MOST_CLASSES_TO_SHIFT or not pair[0]]
         theta = np.zeros((len(spreads), n_groups, k + 1))
         evidence = np.zeros((len(spreads), n_groups))
-        # With one group the common map is the map of that group.
+        # A single group needs no correction.
         for g in large if n_groups > 1 else []:
             rows = of_sample == g
             for m, spread in enumerate(spreads):
                 theta[m, g], evidence[m, g] = _fit_group(
                     log_proba[rows], y[rows], weight[rows], *spread
                 )
-        # Per fraction f, spread and group: f times its likelihood if it differs, and 1 - f if not.
+        # Log-likelihoods, relative to b = s = 0, for each fraction f, spread and group: f times
+        # the evidence if the group differs, 1 - f if not.
         with np.errstate(divide="ignore"):
-            other = np.log(FRACTIONS)[:, None, None] + evidence
-            same = np.broadcast_to(np.log1p(-FRACTIONS)[:, None, None], other.shape)
-        either = np.logaddexp(other, same)
+            if_differs = np.log(FRACTIONS)[:, None, None] + evidence
+            if_not = np.broadcast_to(np.log1p(-FRACTIONS)[:, None, None], if_differs.shape)
+        either = np.logaddexp(if_differs, if_not)
         likelihood = either[..., large].sum(axis=2)
-        # Where no group differs at all, the likelihood is 1.
-        odds = np.log1p(-NONE_DIFFERS) - np.log(NONE_DIFFERS * likelihood.size)
-        posterior = softmax(np.append(likelihood.ravel() + odds, 0.0))
-        differs = posterior[:-1].reshape(likelihood.shape)[..., None] * np.exp(other - either)
+        # The last hypothesis: no group differs (log-likelihood 0).
+        prior_odds = np.log1p(-NONE_DIFFERS) - np.log(NONE_DIFFERS * likelihood.size)
+        posterior = softmax(np.append(likelihood.ravel() + prior_odds, 0.0))
+        differs = posterior[:-1].reshape(likelihood.shape)[..., None] * np.exp(if_differs - either)
         self.differs_ = np.where(np.isin(np.arange(n_groups), large), differs.sum((0, 1)), 0.0)
         mean = np.einsum("fmg,mgk->gk", differs, theta)
         self.shifts_, self.slopes_ = mean[:, :k], mean[:, k]
@@ -267,10 +272,10 @@ def _log(proba: NDArray) -> NDArray[np.float64]:
 def _fit_group(
     log_proba: NDArray, y: NDArray, weight: NDArray, shift: float, slope: float
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the most likely shifts b and slope s (K + 1,), and the log of their evidence.
+    """Return the most probable shifts b and slope s (K + 1,), and their log evidence.
 
-    p = softmax((1 + s) log_proba + b). They are normal about 0 with the standard deviations
-    `shift` and `slope`. The evidence is against b = s = 0, by Laplace's approximation.
+    The map is softmax((1 + s) log_proba + b); b and s are normal around 0, with the standard
+    deviations `shift` and `slope`. The evidence is relative to b = s = 0 (Laplace).
     """
     n, k = log_proba.shape
     free = np.append(np.full(k, shift > 0), slope > 0)
@@ -285,7 +290,7 @@ def _fit_group(
         return penalty - float(weight @ log_q[label]), np.exp(log_q)
 
     loss, proba = loss_at(theta)
-    none = loss
+    loss_of_none = loss
     for _ in range(_MOST_STEPS):
         residual = weight[:, None] * proba
         residual[label] -= weight
@@ -303,11 +308,11 @@ def _fit_group(
             latest, proba = loss_at(theta + length * step)
         theta, loss = theta + length * step, latest
     _, volume = np.linalg.slogdet(hessian)
-    return theta, none - loss + 0.5 * float(np.log(precision).sum() - volume)
+    return theta, loss_of_none - loss + 0.5 * float(np.log(precision).sum() - volume)
 
 
 def _hessian(log_proba: NDArray, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
-    """Return the second derivatives, in the shifts and the slope, of the summed log-loss."""
+    """Return the Hessian of the summed log-loss in the shifts and the slope."""
     weighted = weight[:, None] * proba
     mean = np.einsum("ik,ik->i", proba, log_proba)
     centered = weighted * (log_proba - mean[:, None])

@@ -14,15 +14,16 @@ from ._one_vs_rest import OneVsRestCalibrator, as_samples
 
 
 class BinMap(NamedTuple):
-    """What is learned of one class: edges (n_bins + 1,) and a value for every bin (n_bins,)."""
+    """The map of one class: edges (n_bins + 1,), and the value of every bin (n_bins,)."""
 
     edges: NDArray[np.float64]
     values: NDArray[np.float64]
 
 
 def _bin_map(edges: NDArray[np.float64], sums: NDArray[np.float64]) -> BinMap:
+    """Return the fraction of positives in every bin; `sums` are weight, confidence, positives."""
     weight, _, positives = sums
-    # Empty bins keep their midpoint, the constant closest to the identity.
+    # Empty bins get their midpoint, the constant closest to the identity.
     values = (edges[1:] + edges[:-1]) / 2
     filled = weight > 0
     values[filled] = positives[filled] / weight[filled]
@@ -36,15 +37,15 @@ class HistogramBinning(OneVsRestCalibrator):
     the fraction of the samples in its bin that belong to the class [1]_.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
-    are divided by their sum, which may spoil what was fitted. With two classes there is one map.
+    are divided by their sum, so they are calibrated less well. With two classes there is one map.
 
     Parameters
     ----------
     n_bins : int, default=15
-        Number of bins; with equal masses, at most that many.
+        Number of bins; "quantile" may make fewer.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal mass or of equal width. Equal probabilities always fall in one bin. A bin
-        of equal width without samples keeps its middle.
+        "quantile" makes bins of equal mass, "uniform" bins of equal width. Equal probabilities
+        always fall in one bin. A bin without samples gets its midpoint.
     input, classes : of :class:`PostHocCalibrator`
 
     Attributes
@@ -101,7 +102,7 @@ class HistogramBinning(OneVsRestCalibrator):
     def _fit_sums(self, sums: Any) -> BinMap:
         if self.strategy == "uniform":
             return _bin_map(uniform_edges(self.n_bins), sums)
-        # An edge is the largest probability of a cell: all samples are in the bins they are in.
+        # Edges are largest probabilities of cells, so no cell is split between bins.
         positives, total, _ = sums.sums
         return self._fit_class(*as_samples(sums.largest, positives, total))
 

@@ -1,4 +1,4 @@
-"""Scores in chunks of a dask array: read chunk by chunk, and summed where they are."""
+"""Scores in chunks of a dask array: each is read and summed by itself."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..utils.checking._arrays import check_weights
 from ..utils.checking._labels import as_labels, encode
 from ..utils.computing._chunked import distinct, every, reduce_chunks
 
-# Samples in memory from which a search over all of them starts.
+# Size of the sample in memory with which a search over all chunks starts.
 _SAMPLE_SIZE = 2**17
 
 Samples = tuple[NDArray, NDArray, NDArray]  # scores, columns of the labels, weights
 
 
 class ScoresInChunks(NamedTuple):
-    """The calibrator that is being fitted, and dask arrays of scores, labels and weights."""
+    """The calibrator to fit, and dask arrays of scores, labels and weights."""
 
     calibrator: Any
     X: Any
@@ -40,10 +40,10 @@ class ScoresInChunks(NamedTuple):
     ) -> Any:
         """Return the sum over chunks of ``of_samples(calibrator, scores, codes, weight, *state)``.
 
-        The scores are checked, the codes are the columns of the labels, the weights are above 0.
-        Lists are added up entry by entry; `combine` is what else to do with two results.
+        `of_samples` gets checked scores, the columns of the labels, and weights above 0. Its
+        results are added, lists entry by entry, or combined by `combine`.
         """
-        calibrator = copy(self.calibrator)  # as it is now: what it learns later is not sent
+        calibrator = copy(self.calibrator)  # workers get its present state
         of_chunk = partial(_of_chunk, calibrator, of_samples, state)
         join = partial(_joined, combine or _added)
         return reduce_chunks(of_chunk, join, self.X, self.y, self.weight)
@@ -51,7 +51,7 @@ class ScoresInChunks(NamedTuple):
     def sample(self) -> Samples:
         """Return every k-th sample in memory."""
         n_samples = self.X.shape[0]
-        # Of chunks of unknown sizes the first ones.
+        # With chunks of unknown size, take the first samples.
         stride = 1 if np.isnan(n_samples) else max(1, int(n_samples) // _SAMPLE_SIZE)
         arrays = (self.X, self.y, self.weight)
         return _read(self.calibrator, *(every(array, stride) for array in arrays))
@@ -68,7 +68,7 @@ def _read(calibrator: Any, X: Any, y: Any, weight: Any) -> Samples:
     codes = encode(as_labels(y, name="y"), calibrator.classes_)
     if weight is None:
         return scores, codes, np.ones(len(codes))
-    # Weights of 0 everywhere are an error for a call, but not for one of many chunks.
+    # A chunk, unlike a whole call, may have no weight above 0.
     checked = check_weights(weight, len(codes)) if np.any(weight) else weight
     weight = np.asarray(checked, dtype=np.float64)
     used = weight > 0

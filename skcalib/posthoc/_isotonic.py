@@ -14,13 +14,12 @@ from ._one_vs_rest import OneVsRestCalibrator
 class IsotonicCalibration(OneVsRestCalibrator):
     """Map every probability by isotonic regression on the labels.
 
-    The map is the increasing function of least squared error, and at the same time of least
-    log-loss, on the samples given to `fit`, with straight lines between them [1]_. It needs many
-    samples: it gives probabilities of exactly 0 and 1, and a single wrong one makes the log-loss
-    infinite.
+    The map is the increasing function with the least squared error, and also the least log-loss,
+    on the samples given to `fit`; it is linear between them [1]_. It needs many samples, and it
+    gives probabilities of exactly 0 and 1: a single wrong one makes the log-loss infinite.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
-    are divided by their sum, which may spoil what was fitted. With two classes there is one map.
+    are divided by their sum, so they are calibrated less well. With two classes there is one map.
 
     Parameters
     ----------
@@ -35,8 +34,8 @@ class IsotonicCalibration(OneVsRestCalibrator):
 
     See Also
     --------
-    BetaCalibration : A smooth increasing map of three parameters.
-    skcalib.metrics.score_decomposition : What isotonic calibration would save on given samples.
+    BetaCalibration : A smooth increasing map with three parameters.
+    skcalib.metrics.score_decomposition : The loss that isotonic calibration would save.
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     References

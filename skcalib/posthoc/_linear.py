@@ -1,11 +1,11 @@
-"""Softmax of a linear map of scores beside a uniform component: the fit of the linear calibrators.
+"""The fit of the linear calibrators: a softmax of a linear map, mixed with a uniform component.
 
-The probability of the label is ``(1 - w) softmax(x + F theta)_y + w / K``: x are scores at their
-temperature, theta holds what the map adds to the identity, and F the features of every class: of a
-vector map its own score and 1, of a matrix map all scores and 1. With r, the probability that a
-label came from the map and not from the uniform component (EM), gradient and Hessian are those of
-a softmax regression with weights r; the Hessian is that of EM's upper bound of the log-loss, and
-so every step of Newton's method with it is one downhill.
+The probability of the label is ``(1 - w) softmax(x + F theta)_y + w / K``. x are scores after
+temperature scaling; theta is the difference of the map from the identity; F holds the features of
+every class: for a vector its own score and 1, for a matrix all scores and 1. Let r be the
+posterior probability that a label comes from the map, and not from the uniform component. Gradient
+and Hessian in theta are then those of a softmax regression with weights r (the Hessian is that of
+EM's upper bound of the log-loss), so every Newton step goes downhill.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from ..utils.computing._temperature import (
 )
 from ..utils.meta._warnings import warn
 
-# Samples an entry of theta from which the search starts on a subset.
+# The search starts on a subset with this many samples per entry of theta.
 _SAMPLES_PER_ENTRY = 100
-# What the next step would save of the mean log-loss.
+# Stop if the next step would lower the mean log-loss by less than this.
 _LEAST_GAIN = 1e-9
 _LEAST_GAIN_OF_SUBSET = 1e-5
 _SHORTEST_STEP = 1e-6
-# Of sums over chunks, whose steps are not quite Newton's.
+# For sums over chunks, whose Hessian is approximate.
 _LEAST_GAIN_OF_SUMS = 1e-12
-_LEAST_CHANGE_OF_WEIGHT, _LEAST_BEND = 1e-5, 0.1
-# Relative to the mean diagonal of the Hessian: a class that is never likely has no slope.
+_LEAST_CHANGE_OF_WEIGHT, _LEAST_CURVATURE = 1e-5, 0.1
+# Added to the Hessian, relative to its mean diagonal: it is 0 for a class that is never likely.
 _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
-# Memory: the search holds about ten matrices, which of this size take 1.3 GB.
+# Memory: the search holds about ten matrices of theta's size, 1.3 GB at this many entries.
 _MOST_ENTRIES = 2**24
-# Scores above which steps are found in half the precision, for speed.
+# With more scores than this, steps are computed in float32, for speed.
 _LARGE = 2**20
 
 
@@ -53,23 +53,22 @@ class LinearFit(NamedTuple):
 
 
 class Ridge(NamedTuple):
-    """Strengths that draw a map to the identity and its intercepts to 0; 1 as in the paper."""
+    """Strengths of the penalties that draw a map to the identity; 1 is the paper's."""
 
     diagonal: float = 1.0
     off_diagonal: float = 1.0
     intercept: float = 1.0
 
     def of_entries(self, k: int, n: float, *, vector: bool) -> NDArray[np.float64]:
-        """Return the penalty of every squared entry of theta, beside the mean log-loss.
+        """Return the factor of every squared entry of theta that is added to the mean log-loss.
 
         For k classes and samples of total weight n: k / n on the diagonal and the intercepts,
         k (k - 1) / n off the diagonal, where there are k - 1 times as many entries.
         """
         if not vector and k * (k + 1) > _MOST_ENTRIES:
             raise ValueError(
-                f"X must have fewer columns for a matrix, which has {k * (k + 1):,} numbers to "
-                f"learn for {k:,} classes: StructuredVectorScaling and TemperatureScaling are for "
-                "as many."
+                f"X must have fewer columns for a matrix, which has {k * (k + 1):,} parameters "
+                f"for {k:,} classes: use StructuredVectorScaling or TemperatureScaling."
             )
         if vector:
             return np.tile([self.diagonal, self.intercept], (k, 1)) * k / n
@@ -90,9 +89,10 @@ def fit_linear(
     max_iter: int,
     near: LinearFit | None = None,
 ) -> LinearFit:
-    """Return the map of least penalized mean log-loss; no uniform component where it is None.
+    """Return the map of least penalized mean log-loss.
 
-    The search begins at `near`, the fit to nearly the same samples, and is content with less then.
+    ``uniform_weight=None`` means no uniform component. With `near`, a fit to nearly the same
+    samples, the search starts there and stops earlier.
     """
     k = x.shape[1]
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
@@ -103,7 +103,7 @@ def fit_linear(
         theta, least_gain = np.column_stack([slopes, near.intercept]), _LEAST_GAIN_OF_SUBSET
         uniform_weight = near.uniform_weight if uniform_weight else None
     elif stride >= 3:
-        # A strided subset leads near to the optimum, so that the rest is read a few times only.
+        # Search on a strided subset first: then few passes over all samples are needed.
         some = slice(None, None, stride)
         problem = _Problem(x[some], y[some], weight[some], ridge, vector, weight.sum())
         theta, uniform_weight, _, _ = _newton(
@@ -120,8 +120,8 @@ def fit_linear(
 def _warn_of_end(n_iter: int, max_iter: int, gain: float) -> None:
     if n_iter >= max_iter:
         warn(
-            f"The fit of the calibrator stopped after max_iter={max_iter} iterations, the last of "
-            f"which promised to save {gain:.1g} of the log-loss; increase max_iter or the "
+            f"The fit of the calibrator stopped after max_iter={max_iter} iterations, while the "
+            f"next one could still lower the log-loss by {gain:.1g}; increase max_iter or the "
             "penalties.",
             ConvergenceWarning,
         )
@@ -130,7 +130,7 @@ def _warn_of_end(n_iter: int, max_iter: int, gain: float) -> None:
 def _as_fit(theta: NDArray, uniform_weight: float | None, n_iter: int, vector: bool) -> LinearFit:
     k = len(theta)
     slopes = 1 + theta[:, 0] if vector else np.eye(k) + theta[:, :k]
-    # Softmax does not see a shift of the intercepts.
+    # A softmax is invariant to a shift of all intercepts.
     intercept = theta[:, -1] - theta[:, -1].mean()
     return LinearFit(slopes, intercept, uniform_weight or 0.0, max(1, n_iter))
 
@@ -149,13 +149,13 @@ def _newton(
         n_iter += 1
         gradient = problem.gradient(theta, state)
         step = -problem.solve(gradient, state)
-        # Twice what the quadratic approximation promises to save.
+        # Twice the gain that the quadratic approximation predicts.
         gain = -float(np.vdot(gradient, step))
         length = 1.0
         while length > _SHORTEST_STEP:
             candidate = theta + length * step
             latest = problem.at(candidate, state.uniform_weight)
-            # A step that is short enough does save something, up to rounding.
+            # A short enough step lowers the loss, up to rounding.
             if latest.loss <= state.loss - 1e-4 * length * gain + 1e-15 * abs(state.loss):
                 theta, state = candidate, latest
                 break
@@ -203,10 +203,10 @@ def fit_linear_by_sums(
     uniform_weight: float | None,
     max_iter: int,
 ) -> LinearFit:
-    """Return what :func:`fit_linear` does, from sums over all samples, of weight n.
+    """Return the same as :func:`fit_linear`, from sums over all samples, of total weight n.
 
-    `sums_at` makes one pass. The slopes are those of all samples. The Hessian, which only leads
-    the way, is that of `sample`: (scores, columns of the labels, weights) of a part of them.
+    `sums_at` makes one pass over all samples, for loss and gradient. The Hessian only chooses the
+    direction, so it is computed from `sample`: (scores, columns of the labels, weights).
     """
     k = sample[0].shape[1]
     problem = _Problem(*sample, ridge, vector, n)
@@ -235,7 +235,7 @@ def fit_linear_by_sums(
                 theta, w, sums = candidate, v, found
                 break
             length /= 2
-        else:  # the part that leads the way is unlike the rest
+        else:  # no descent: the sample is unlike the rest
             n_iter = max_iter
     _warn_of_end(n_iter, max_iter, gain)
     return _as_fit(theta, w, n_iter, vector)
@@ -244,7 +244,7 @@ def fit_linear_by_sums(
 def _step_by_sums(
     problem: _Problem, theta: NDArray, w: float | None, sums: LinearSums, n: float
 ) -> tuple[NDArray[np.float64], float, float]:
-    """Return the steps in theta and in w, and twice what the first promises to save."""
+    """Return the steps in theta and in w, and twice the gain that the first one predicts."""
     gradient = sums.slopes / n + 2 * problem.penalty * theta
     state = problem.state_at(theta, w)
     along = problem.solve(gradient, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
@@ -255,15 +255,15 @@ def _step_by_sums(
     mixed = sums.mixed / n
     across = problem.solve(mixed, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
     slope = sums.by_weight - n * float(np.vdot(mixed, along))
-    # Of a part of the samples, the Hessian may leave too little of it.
-    bend = sums.twice_by_weight - n * float(np.vdot(mixed, across))
-    bend = max(bend, _LEAST_BEND * sums.twice_by_weight)
-    change = next_uniform_weight(slope, bend, w, n) - w
+    # With the sample's Hessian, the difference may be too small or negative.
+    curvature = sums.twice_by_weight - n * float(np.vdot(mixed, across))
+    curvature = max(curvature, _LEAST_CURVATURE * sums.twice_by_weight)
+    change = next_uniform_weight(slope, curvature, w, n) - w
     return -along - across * change, change, gain
 
 
 class _State(NamedTuple):
-    """What is known at some theta: p (n, K), r (n,) or 1, the best weight w, the loss there."""
+    """At some theta: p (n, K), r (n,) or 1, the weight w of the uniform component, the loss."""
 
     proba: NDArray
     r: NDArray | float
@@ -272,29 +272,29 @@ class _State(NamedTuple):
 
 
 class _Problem:
-    """The penalized mean log-loss as a function of theta (K, d), a row a class.
+    """The penalized mean log-loss as a function of theta (K, d), one row per class.
 
-    Every pass over the samples goes block by block, so that what it computes of a block stays in
-    the cache of the processor.
+    A pass over the samples goes block by block, so that intermediate results stay in cache.
     """
 
     def __init__(
         self, x: NDArray, y: NDArray, weight: NDArray, ridge: Ridge, vector: bool, n: float
     ) -> None:
         self.y, self.vector = y, vector
-        # Of few classes, columns in one piece: rows are too short to work along.
+        # With few classes, store columns contiguously: loops over short rows are slow.
         self.x = np.asfortranarray(x) if x.shape[1] <= FEW_COLUMNS else x
-        # A step that is not exact is corrected by the next one: where it pays, half the precision.
+        # Steps need not be exact, so large problems compute them in float32.
         dtype = np.float32 if x.size > _LARGE else np.float64
         self.narrow = self.x.astype(dtype, copy=False)
         self.weight, self.n = weight, weight.sum()
         self.fraction = weight / self.n
         self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
-        # Sums over a block of a matrix map are as large as a matrix.
+        # For a matrix, a block should have more rows than the matrix itself.
         step = max(1 if vector else x.shape[1], BLOCK_SIZE // x.shape[1])
         self.blocks = [slice(start, start + step) for start in range(0, len(y), step)]
 
     def at(self, theta: NDArray, w: float | None) -> _State:
+        """Return the state at theta and the best weight, searched from w."""
         proba, log_q = self._softmax(theta)
         penalty = float(np.sum(self.penalty * theta**2))
         if w is None:
@@ -307,7 +307,7 @@ class _Problem:
         return _State(proba, (1 - w) * q / mixed, w, loss)
 
     def sums_at(self, theta: NDArray, w: float | None) -> LinearSums:
-        """Return sums at theta and w as they are, without penalty and prior."""
+        """Return sums at the given theta and w, without penalty and prior."""
         proba, log_q = self._softmax(theta)
         if w is None:
             slopes = self._slopes(proba, self.weight)
@@ -324,7 +324,7 @@ class _Problem:
         )
 
     def state_at(self, theta: NDArray, w: float | None) -> _State:
-        """Return what is known at theta and w as they are; the loss is not."""
+        """Return the state at the given theta and w, without the loss."""
         proba, log_q = self._softmax(theta)
         if w is None:
             return _State(proba, 1.0, None, np.nan)
@@ -345,13 +345,14 @@ class _Problem:
         return proba, log_q
 
     def gradient(self, theta: NDArray, state: _State) -> NDArray[np.float64]:
+        """Return the gradient in theta (that in w is 0 at the best w)."""
         return self._slopes(state.proba, self.fraction * state.r) + 2 * self.penalty * theta
 
     def _slopes(self, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
-        """Return the weighed sum over samples of the slopes in theta of -log p of the label."""
+        """Return the gradient in theta of the weighted sum of -log p of the labels."""
         total = np.zeros_like(self.penalty)
         for rows in self.blocks:
-            # In the logits of a sample it is p - e, e one-hot of the label.
+            # By the logits of a sample, it is p less the one-hot label.
             slope = proba[rows].astype(np.float64)
             slope[np.arange(len(slope)), self.y[rows]] -= 1
             slope *= weight[rows, None]
@@ -361,15 +362,14 @@ class _Problem:
     def solve(
         self, gradient: NDArray, state: _State, *, at_best: bool = True, least: float = _LEAST_GAIN
     ) -> NDArray[np.float64]:
-        """Return about the Hessian's inverse times the gradient, by conjugate gradients.
+        """Return approximately the inverse Hessian times the gradient, by conjugate gradients.
 
-        It is that of the log-loss at the best weight of the uniform component or, unless
-        `at_best`, at the weight as it is. What would gain less than a thousandth of `least` ends
-        the search.
+        The Hessian is that of the log-loss at the best weight w for every theta or, without
+        `at_best`, at a fixed w. The search stops where it would gain less than `least` / 1000.
         """
-        trust = (self.fraction * state.r).astype(self.narrow.dtype)
-        product = self._hessian(trust, state, at_best)
-        diagonal, scale = self._scale(trust, state.proba)
+        r_weight = (self.fraction * state.r).astype(self.narrow.dtype)
+        product = self._hessian(r_weight, state, at_best)
+        diagonal, scale = self._scale(r_weight, state.proba)
         solution, residual = np.zeros_like(gradient), gradient.copy()
         scaled = scale(residual)
         direction, size = scaled, float(np.vdot(residual, scaled))
@@ -379,58 +379,58 @@ class _Problem:
             if size <= target:
                 break
             along = product(direction)
-            bend = float(np.vdot(direction, along))
-            if bend <= _DAMPING * float(np.vdot(direction * diagonal, direction)):
+            curvature = float(np.vdot(direction, along))
+            if curvature <= _DAMPING * float(np.vdot(direction * diagonal, direction)):
                 # A uniform component can make the Hessian indefinite: stop at negative curvature.
                 return solution if solution.any() else scaled
-            solution += size / bend * direction
-            residual -= size / bend * along
+            solution += size / curvature * direction
+            residual -= size / curvature * along
             scaled = scale(residual)
             before, size = size, float(np.vdot(residual, scaled))
             direction = scaled + size / before * direction
         return solution
 
     def _scale(
-        self, trust: NDArray, proba: NDArray
+        self, r_weight: NDArray, proba: NDArray
     ) -> tuple[NDArray[np.float64], Callable[[NDArray], NDArray]]:
-        """Return the Hessian's diagonal, and the function that takes the scale out of a slope.
+        """Return the Hessian's diagonal, and the preconditioner as a function.
 
-        Slope and intercept of a class are scaled together in a vector map: where the scores are
-        far from 0 on average, the two are nearly collinear.
+        For a vector, the preconditioner inverts the 2 x 2 block of slope and intercept of every
+        class: if the scores are far from 0 on average, the two are nearly collinear.
         """
-        diagonal, both = 2 * self.penalty, np.zeros(len(self.penalty))
+        diagonal, cross = 2 * self.penalty, np.zeros(len(self.penalty))
         for rows in self.blocks:
             x, p = self.narrow[rows], proba[rows]
-            bend = trust[rows, None] * p * (1 - p)
-            diagonal += self._adjoint(bend, x**2)
+            curvature = r_weight[rows, None] * p * (1 - p)
+            diagonal += self._adjoint(curvature, x**2)
             if self.vector:
-                both += (bend * x).sum(axis=0)
+                cross += (curvature * x).sum(axis=0)
         diagonal += _DAMPING * diagonal.mean()
         if not self.vector:
             return diagonal, lambda slope: slope / diagonal
-        inverse = np.stack([diagonal[:, 1], -both, -both, diagonal[:, 0]], axis=1)
-        inverse /= (diagonal.prod(axis=1) - both**2)[:, None]
+        inverse = np.stack([diagonal[:, 1], -cross, -cross, diagonal[:, 0]], axis=1)
+        inverse /= (diagonal.prod(axis=1) - cross**2)[:, None]
         inverse = inverse.reshape(-1, 2, 2)
         return diagonal, lambda slope: (inverse @ slope[:, :, None])[:, :, 0]
 
     def _hessian(
-        self, trust: NDArray, state: _State, at_best: bool
+        self, r_weight: NDArray, state: _State, at_best: bool
     ) -> Callable[[NDArray], NDArray]:
         """Return the product of the Hessian with a direction, as a function.
 
-        In the logits of a sample it is diag(p) - p p^T, weighed by r. As theta moves, so do r, by
-        r (1 - r) times the slope of the sample, and the best w: the log-loss bends less.
+        By the logits of a sample, it is r (diag(p) - p p^T). Two terms make it smaller: r changes
+        with theta, by r (1 - r) times the gradient of the sample, and so does the best w.
         """
         proba, r, w = state.proba, state.r, state.uniform_weight
-        doubt = np.zeros_like(trust)
+        r_variance = np.zeros_like(r_weight)
         if w is not None:
-            doubt[:] = self.fraction * r * (1 - r)
+            r_variance[:] = self.fraction * r * (1 - r)
         if w is not None and at_best:
             # The second derivative in w, and the mixed one.
             pseudo = uniform_prior(self.n)
-            bend = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
-            bend += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
-            mixed = self._slopes(proba, doubt) / (w * (1 - w))
+            curvature = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
+            curvature += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
+            mixed = self._slopes(proba, r_variance) / (w * (1 - w))
 
         def product(direction: NDArray) -> NDArray[np.float64]:
             result = 2 * self.penalty * direction
@@ -440,20 +440,20 @@ class _Problem:
                 label = np.arange(len(p)), self.y[rows]
                 change = self._added(narrow, x)
                 mean = np.einsum("ik,ik->i", p, change)
-                lost = doubt[rows] * (mean - change[label])
-                change *= trust[rows, None]
-                change -= (trust[rows] * mean + lost)[:, None]
+                lost = r_variance[rows] * (mean - change[label])
+                change *= r_weight[rows, None]
+                change -= (r_weight[rows] * mean + lost)[:, None]
                 change *= p
                 change[label] += lost
                 result += self._adjoint(change, x)
             if w is not None and at_best:
-                result -= mixed * (np.vdot(mixed, direction) / bend)
+                result -= mixed * (np.vdot(mixed, direction) / curvature)
             return result
 
         return product
 
     def _added(self, theta: NDArray, x: NDArray) -> NDArray:
-        """Return F theta: what theta adds to the logits."""
+        """Return F theta, which is added to the logits."""
         if self.vector:
             change = x * theta[:, 0]
         else:
@@ -462,6 +462,6 @@ class _Problem:
         return change
 
     def _adjoint(self, slope: NDArray, x: NDArray) -> NDArray[np.float64]:
-        """Return the slope in theta of what has the given slope in the logits."""
+        """Return the gradient in theta, given that in the logits."""
         slopes = np.einsum("ik,ik->k", slope, x)[:, None] if self.vector else slope.T @ x
         return np.hstack([slopes, slope.sum(axis=0)[:, None]])

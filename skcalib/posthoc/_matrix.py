@@ -1,4 +1,4 @@
-"""Linear maps of the scores of all classes: vectors and matrices, free and structured."""
+"""Vector and matrix scaling, free and structured."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..utils.meta._private import Interval
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
-    beside_uniform,
     linear_formula,
     mixed_with_uniform,
+    with_uniform,
 )
 from ._in_chunks import ScoresInChunks, total_weight
 from ._limits import INTERCEPTS
@@ -31,16 +31,17 @@ from ._linear import (
 )
 from ._temperature import AfterTemperature, AtTemperature, at_temperature, temperature_in_chunks
 
-# Its square, times a fraction of the weight, is a number in float32.
+# Largest scaled logit: its square, weighted, must not overflow float32.
 _LARGEST = 1e15
-# A log-probability below all: JSON has no infinity.
+# Stands for -inf in JSON, as a bound of log-probabilities.
 _NO_LEAST = -1e300
 
 
 class LinearCalibrator(AfterTemperature):
-    """Base of ``softmax(x @ W.T + b)``, x the scores at their temperature, W near the identity.
+    """Base of the maps ``softmax(x @ W.T + b)``, with x the scores after temperature scaling.
 
-    Without the temperature a penalty would draw the map to the raw, overconfident scores.
+    Penalties draw W to the identity: without the temperature, they would draw the map to the raw,
+    overconfident scores.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -72,7 +73,7 @@ class LinearCalibrator(AfterTemperature):
         return Ridge(intercept=INTERCEPTS)
 
     def _features(self, at: AtTemperature) -> NDArray:
-        """Return the log-probabilities at the temperature; they are clipped at log(1e-7)."""
+        """Return x: the log-probabilities after temperature scaling, at least log(1e-7)."""
         return at.clipped
 
     def _fit_at(
@@ -128,11 +129,11 @@ class LinearCalibrator(AfterTemperature):
 
     def _formula_of(self, coef: NDArray, least: float | None = None) -> dict[str, Any]:
         part = linear_formula(self.temperature_, coef=coef, intercept=self.intercept_, least=least)
-        return beside_uniform(part, self.uniform_weight_)
+        return with_uniform(part, self.uniform_weight_)
 
 
 def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
-    """Return logits / T, so small that the fit can square them."""
+    """Return logits / T; an error if they are too large to be squared."""
     largest = np.abs(at.logits).max() / at.temperature
     if largest > _LARGEST:
         raise ValueError(
@@ -143,7 +144,7 @@ def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
 
 
 def _centered_logits(at: AtTemperature) -> NDArray[np.float64]:
-    """Return logits / T less the mean of their row: a softmax does not see a constant either."""
+    """Return logits / T less the mean of each row, to which a softmax is invariant."""
     scaled = _scaled_logits(at)
     scaled -= scaled.mean(axis=1, keepdims=True)
     return scaled
@@ -162,19 +163,19 @@ def _sums_of_chunk(
 
 
 class VectorScaling(LinearCalibrator):
-    """Scale and shift the logit of every class, by least log-loss.
+    """Scale and shift the logit of every class.
 
-    The probabilities are ``softmax(v * z / T + b)`` [1]_, beside a uniform component; z are the
-    logits less their mean over the classes, so that a constant added to all logits of a sample
-    changes nothing. Unlike one temperature, the intercepts correct a model that likes some classes
-    too much; the predicted class may change. The map is not penalized: with few samples per class,
-    :class:`StructuredVectorScaling` is safer.
+    The probabilities are ``softmax(v * z / T + b)`` [1]_, mixed with a uniform component and
+    fitted by least log-loss. z are the logits less their mean over the classes, so a constant
+    added to all logits of a sample changes nothing. Unlike a temperature, the intercepts correct a
+    model that favors some classes; the predicted class may change. The map has no penalty: with
+    few samples per class, :class:`StructuredVectorScaling` is safer.
 
     Parameters
     ----------
     uniform : bool, default=True
-        Whether to fit a uniform component with the map, so that a few labels that the model calls
-        nearly impossible do not dominate the fit.
+        Whether to mix the map with a uniform component, fitted along, so that a few labels that
+        the model calls nearly impossible do not dominate the fit.
     max_iter : int, default=200
         Maximum number of iterations of the solver, Newton's method with conjugate gradients.
     input, classes : of :class:`PostHocCalibrator`
@@ -182,13 +183,13 @@ class VectorScaling(LinearCalibrator):
     Attributes
     ----------
     temperature_ : float
-        The temperature T, fitted beside a uniform component.
+        The temperature T, fitted first (together with a uniform component).
     coef_ : ndarray of shape (n_classes,)
-        The slopes v at that temperature; 1 where nothing is learned.
+        The slopes v; 1 is temperature scaling.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight w of the uniform component, 0 where there is none.
+        The weight w of the uniform component; 0 with ``uniform=False``.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -202,8 +203,8 @@ class VectorScaling(LinearCalibrator):
     See Also
     --------
     TemperatureScaling : One slope for all classes, no intercept.
-    StructuredVectorScaling : The same on log-probabilities, penalized.
-    MatrixScaling : The logit of a class from those of all.
+    StructuredVectorScaling : The same for log-probabilities, with a penalty.
+    MatrixScaling : Every logit is a linear combination of all logits.
 
     References
     ----------
@@ -238,12 +239,12 @@ class VectorScaling(LinearCalibrator):
 class StructuredVectorScaling(LinearCalibrator):
     """Temperature scaling, then a slope and intercept per class, as far as the data support them.
 
-    The probabilities are ``softmax(v * log_softmax(logits / T) + b)`` beside a uniform component.
-    A ridge of K / n draws v to 1 [1]_, and one of K / (10 n) draws b to 0; n is the sum of the
-    sample weights. So few samples give the temperature alone, and there is nothing to tune. The
-    paper has K / n for both, with which few samples could not correct class frequencies. It is the
-    map for hundreds of classes, where a matrix has too many entries; with two classes it is beta
-    calibration under a ridge.
+    The probabilities are ``softmax(v * log_softmax(logits / T) + b)``, mixed with a uniform
+    component. A ridge penalty of K / n draws v to 1 [1]_, and one of K / (10 n) draws b to 0; K is
+    the number of classes and n the sum of the sample weights. So with few samples this is
+    temperature scaling, and there is nothing to tune. The paper has K / n for b too, which keeps
+    few samples from correcting class frequencies. Use it for hundreds of classes, where a matrix
+    has too many entries; with two classes it is beta calibration with a ridge.
 
     Parameters
     ----------
@@ -260,8 +261,8 @@ class StructuredVectorScaling(LinearCalibrator):
     See Also
     --------
     StructuredMatrixScaling : The same with a matrix.
-    BetaCalibration : The same map for two classes without a ridge.
-    StackedCalibration : Weighs it against the temperature and the matrix.
+    BetaCalibration : The same map for two classes, without a ridge.
+    StackedCalibration : Mixes it with the temperature and the matrix.
 
     References
     ----------
@@ -286,11 +287,11 @@ class StructuredVectorScaling(LinearCalibrator):
 class StructuredMatrixScaling(LinearCalibrator):
     """Temperature scaling, then as much of a matrix as the data support.
 
-    The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, beside a uniform
-    component. Few samples give the temperature alone, more the class-wise slopes and intercepts,
-    many the whole matrix. A ridge of K / n on slopes and of K (K - 1) / n off the diagonal draws
-    the matrix to the identity [1]_; n is the sum of the sample weights. Another of K / (10 n),
-    where the paper has K / n, draws the intercepts to 0. There is nothing to tune.
+    The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, mixed with a uniform
+    component. With few samples this is temperature scaling, with more there are slopes and
+    intercepts per class, with many a full matrix; there is nothing to tune. Ridge penalties draw W
+    to the identity [1]_: K / n on the diagonal and K (K - 1) / n elsewhere, with K classes and n
+    the sum of the sample weights. One of K / (10 n), where the paper has K / n, draws b to 0.
 
     Parameters
     ----------
@@ -299,7 +300,7 @@ class StructuredMatrixScaling(LinearCalibrator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_classes)
-        The matrix W; row k gives the logit of class k. The identity where nothing is learned.
+        The matrix W; row k gives the logit of class k. The identity is temperature scaling.
     temperature_, intercept_, uniform_weight_, n_iter_
         T, b of shape (n_classes,), the weight of the uniform component, and the number of
         iterations: as for :class:`VectorScaling`.
@@ -308,10 +309,10 @@ class StructuredMatrixScaling(LinearCalibrator):
 
     See Also
     --------
-    TemperatureScaling : The first step alone.
-    StructuredVectorScaling : The diagonal and the intercepts alone.
-    MatrixScaling : The same on logits, under penalties that can be searched.
-    StackedCalibration : Weighs it against simpler maps.
+    TemperatureScaling : Only the first step.
+    StructuredVectorScaling : A diagonal matrix.
+    MatrixScaling : The same for logits, with penalties to choose.
+    StackedCalibration : Mixes it with simpler maps.
 
     References
     ----------
@@ -332,26 +333,26 @@ class StructuredMatrixScaling(LinearCalibrator):
 
 
 class MatrixScaling(LinearCalibrator):
-    """Map the logits, at their temperature, by a matrix and an intercept.
+    """Map the logits, after temperature scaling, by a matrix and an intercept.
 
-    The probabilities are ``softmax(z / T @ W.T + b)`` [1]_ beside a uniform component, by least
-    log-loss; z are the logits less their mean over the classes, as for :class:`VectorScaling`. A
-    matrix has K (K + 1) parameters and would overfit on few samples or many classes: penalties
-    draw it to the identity and thus to temperature scaling, the more the fewer samples there are.
-    The default strengths are those of structured scaling as published [2]_, which maps
-    log-probabilities; with all of them at 0 this is multinomial regression.
+    The probabilities are ``softmax(z / T @ W.T + b)`` [1]_, mixed with a uniform component and
+    fitted by least log-loss; z are the logits less their mean over the classes. The map has
+    K (K + 1) parameters for K classes and would overfit with few samples or many classes: so
+    penalties draw W to the identity and b to 0, that is to temperature scaling, the more the fewer
+    samples there are. The default strengths are those published for structured scaling [2]_, which
+    maps log-probabilities; with all strengths 0 this is multinomial logistic regression.
 
     Parameters
     ----------
     diagonal_penalty : float, default=1.0
-        Strength, 0 or more, that draws the diagonal of the matrix to 1. The sum of the squared
-        deviations, times K and this, is added to the summed log-loss.
+        Strength, 0 or more, that draws the diagonal of the matrix to 1: K times this, times the
+        sum of squared deviations from 1, is added to the summed log-loss.
     off_diagonal_penalty : float, default=1.0
-        Strength, 0 or more, that draws the other entries to 0: the sum of their squares, times
-        K (K - 1) and this, is added.
+        Strength, 0 or more, that draws the other entries to 0: K (K - 1) times this, times the sum
+        of their squares, is added.
     intercept_penalty : float, default=1.0
-        Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
-        this, is added.
+        Strength, 0 or more, that draws the intercepts to 0: K times this, times the sum of their
+        squares, is added.
     uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
@@ -364,9 +365,9 @@ class MatrixScaling(LinearCalibrator):
 
     See Also
     --------
-    VectorScaling : The diagonal of the matrix alone.
-    StructuredMatrixScaling : On log-probabilities, with nothing to choose.
-    DirichletCalibration : On log-probabilities, with a free diagonal.
+    VectorScaling : A diagonal matrix.
+    StructuredMatrixScaling : The same for log-probabilities, with nothing to choose.
+    DirichletCalibration : The same for log-probabilities, with a free diagonal.
 
     References
     ----------
@@ -423,10 +424,10 @@ class MatrixScaling(LinearCalibrator):
 class DirichletCalibration(MatrixScaling):
     """Map the log-probabilities by a matrix with a free diagonal, and an intercept.
 
-    The probabilities are ``softmax(log(p) / T @ W.T + b)``, p as the model states them, beside a
-    uniform component: the posterior of a model whose probabilities have a Dirichlet distribution
-    in every class [1]_. As in the paper, the entries off the diagonal and the intercepts are
-    penalized and the diagonal is not; :class:`StructuredMatrixScaling` penalizes all of them.
+    The probabilities are ``softmax(log(p) / T @ W.T + b)``, mixed with a uniform component; p are
+    the probabilities of the model. This is the exact map if p has a Dirichlet distribution in
+    every class [1]_. As in the paper, penalties act on the entries off the diagonal and on the
+    intercepts, and not on the diagonal; :class:`StructuredMatrixScaling` penalizes all of them.
     With two classes and no penalties this is beta calibration.
 
     Parameters
@@ -446,9 +447,9 @@ class DirichletCalibration(MatrixScaling):
 
     See Also
     --------
-    StructuredMatrixScaling : A ridge on all entries, at the temperature.
-    BetaCalibration : The map for two classes.
-    MatrixScaling : The same on logits.
+    StructuredMatrixScaling : Penalizes all entries.
+    BetaCalibration : The same map for two classes.
+    MatrixScaling : The same for logits.
 
     References
     ----------
@@ -494,8 +495,8 @@ class DirichletCalibration(MatrixScaling):
         return scaled - logsumexp(at.logits, axis=1, keepdims=True) / at.temperature
 
     def _formula(self) -> dict[str, Any]:
-        # The temperature comes after the logarithm here, which `to_json` has the other way round.
+        # In `to_json`, the logarithm comes after the temperature; here it comes before.
         part = linear_formula(
             coef=self.coef_ / self.temperature_, intercept=self.intercept_, least=_NO_LEAST
         )
-        return beside_uniform(part, self.uniform_weight_)
+        return with_uniform(part, self.uniform_weight_)

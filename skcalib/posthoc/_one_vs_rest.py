@@ -1,4 +1,4 @@
-"""Calibrators that map the probability of one class at a time."""
+"""Base of the calibrators that map one class at a time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ._in_chunks import ScoresInChunks
 class OneVsRestCalibrator(PostHocCalibrator):
     """Base of the calibrators that calibrate every class against the rest.
 
-    With two classes only the probability of the second is mapped. With more, the mapped
+    With two classes, only the probability of the second is mapped. With more, the mapped
     probabilities of a row are divided by their sum; a row of zeros becomes uniform.
 
-    A subclass implements ``_fit_class(p, positive, sample_weight)``, which returns what is learned
-    of one class, and ``_map_class(learned, p)``.
+    A subclass implements ``_fit_class(p, positive, sample_weight)``, which returns the map of one
+    class, and ``_map_class(learned, p)``, which applies it.
     """
 
     calibrators_: list[Any]
@@ -29,7 +29,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
     def _fit_class(
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> Any:
-        """Return the map of one class, learned from its probabilities and who belongs to it."""
+        """Return the map of one class, by its probabilities and which samples are of the class."""
 
     @abstractmethod
     def _map_class(self, learned: Any, p: NDArray) -> NDArray:
@@ -39,14 +39,14 @@ class OneVsRestCalibrator(PostHocCalibrator):
         self.calibrators_ = [self._fit_sums(sums) for sums in data.sum(_sums_of_classes)]
 
     def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
-        """Return sums over samples from which `_fit_sums` learns the map of one class."""
+        """Return sums over samples, from which `_fit_sums` learns the map of one class."""
         summands = np.where(positive, sample_weight, 0), sample_weight, sample_weight * p
         return cells_of(p, np.array(summands), are_proba=True)
 
     def _fit_sums(self, sums: Any) -> Any:
         """Return the map of one class, as :meth:`_fit_class` does.
 
-        The samples of a cell are one of each outcome, at the mean probability.
+        A cell counts as two weighted samples, one of each outcome, at its mean probability.
         """
         positives, total, of_p = sums.sums
         return self._fit_class(*as_samples(of_p / total, positives, total))
@@ -55,10 +55,10 @@ class OneVsRestCalibrator(PostHocCalibrator):
         return {"kind": "each class", "curves": [*map(self._formula_of_class, self.calibrators_)]}
 
     def _formula_of_class(self, learned: Any) -> dict[str, Any]:
-        """Return the map of one class in plain numbers, in the words of `to_json`."""
+        """Return the map of one class in plain numbers, in the format of `to_json`."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no formula for other programs; a method _formula_of_class "
-            "of it may return one in the words of to_json."
+            f"{type(self).__name__} has no formula for other programs; implement "
+            "_formula_of_class, which returns one in the format of to_json."
         )
 
     def _columns(self) -> range:
@@ -86,7 +86,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
 def as_samples(
     values: NDArray, positives: NDArray, total: NDArray
 ) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.float64]]:
-    """Return values, outcomes and weights of two samples a cell, those without weight left out."""
+    """Return values, outcomes and weights of two samples per cell, without those of weight 0."""
     weight = np.concatenate([positives, total - positives])
     positive = np.arange(len(weight)) < len(positives)
     used = weight > 0

@@ -1,4 +1,4 @@
-"""Prior shift: the same classes, looking the same, but more or less frequent."""
+"""Prior shift: adapt probabilities to other class frequencies."""
 
 from __future__ import annotations
 
@@ -33,50 +33,49 @@ from ._priors_interval import Estimated, priors_interval
 class PriorShift(PostHocCalibrator):
     """Adapt probabilities to class frequencies other than those of the training set.
 
-    Where the classes look as they did in training but are more or less frequent, Bayes' rule gives
-    the new probabilities: ``p(k | x) * priors[k] / training_priors[k]``, divided by their sum. The
-    new priors are, in this order,
+    If the samples of each class look as in training, and only the class frequencies differ, Bayes'
+    rule gives the new probabilities: ``p(k | x) * priors[k] / training_priors[k]``, divided by
+    their sum. The new priors are the first of these that is available:
 
-    - those given as `priors`;
-    - those before the training set was thinned out, by `sampling_rate`;
-    - the class frequencies of the `y` given to `fit`, labels of the new population;
-    - without `y`, estimated from unlabeled samples of the new population, the X given to `fit`,
-      by the EM algorithm of Saerens et al. [1]_ with a Dirichlet prior: `prior_strength`
-      pseudo-samples per class, at the training frequencies. Without them EM sets rare classes to
-      0 even where nothing has shifted. The estimate is drawn back to the training frequencies as
-      far as chance or miscalibration may explain the mean probabilities (Notes).
+    - `priors`;
+    - the priors before the training set was subsampled, by `sampling_rate`;
+    - the class frequencies of the `y` given to `fit`, labels from the new population;
+    - an estimate from the X given to `fit`, unlabeled samples of the new population: by the EM
+      algorithm of Saerens et al. [1]_ with a Dirichlet prior, `prior_strength` pseudo-samples per
+      class at the training frequencies. (Without a prior, EM sets rare classes to 0 even if
+      nothing has shifted.) The estimate is then shrunk toward the training frequencies, as far as
+      chance or miscalibration may explain the mean probabilities (see Notes).
 
-    The probabilities that go in have to be calibrated for the training set: prior shift comes
-    after calibration.
+    The probabilities must be calibrated for the training set: apply prior shift after calibration.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,), default=None
-        Class frequencies of the new population, in the order of `classes_`, or a Series with the
-        classes as its index: in [0, 1], sum 1.
+        Class frequencies of the new population, in [0, 1] with sum 1: in the order of `classes_`,
+        or a Series with the classes as its index.
     training_priors : array-like of shape (n_classes,) or "uniform", default=None
-        Class frequencies that the model was trained on, above 0, sum 1; needed unless
-        `sampling_rate` or `training_scores` are given. "uniform" is right for balanced training
-        sets and weights (``class_weight="balanced"``).
+        Class frequencies that the model was trained on, above 0 with sum 1; required unless
+        `sampling_rate` or `training_scores` are given. Use "uniform" for balanced training sets
+        and balanced weights (``class_weight="balanced"``).
     training_scores : array-like of shape (n_training_samples, n_classes) or \
             (n_training_samples,), default=None
-        Scores, as X holds them, of other samples like those of training. To estimate the new
-        priors from unlabeled samples give these rather than `training_priors`: their mean
-        probabilities are what the model takes the frequencies for.
+        Scores, in the form of X, of held-out samples from the training population. To estimate
+        the new priors from unlabeled samples, pass these rather than `training_priors`: their mean
+        probabilities also contain the bias of the model.
     sampling_rate : float or array-like of shape (n_classes,), default=None
-        Fraction, in (0, 1], of the samples of every class that were kept when the training set
-        was drawn; a float is that of the first of two classes, of which the second was kept.
+        Fraction of the samples of every class, in (0, 1], that was kept when the training set was
+        subsampled. A float is for two classes: that of the first, if all of the second was kept.
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities below 1e-12 count as 1e-12.
     prior_strength : float, default=None
         Pseudo-samples per class of the Dirichlet prior of EM, 0 or more. Larger values keep the
-        priors nearer to those of training, and 0 is the maximum of the likelihood, which is
-        trusted whatever it is. None means 1 with `training_scores`, and 5 without them, where the
-        model's own error looks like a shift.
+        priors closer to those of training; 0 is maximum likelihood, without shrinking. None means
+        1 with `training_scores`, and 5 without, because the model's own error then looks like a
+        shift.
     max_iter : int, default=10000
         Maximum number of iterations of EM.
     tol : float, default=1e-8
-        EM ends where no prior changes by more.
+        EM stops when no prior changes by more than this.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`.
@@ -86,21 +85,20 @@ class PriorShift(PostHocCalibrator):
     priors_ : ndarray of shape (n_classes,)
         Class frequencies of the new population.
     training_priors_ : ndarray of shape (n_classes,)
-        Class frequencies of the training set. Like `priors_`, only where they are known: not
-        where `sampling_rate` is given without `training_priors`.
+        Class frequencies of the training set. Like `priors_` and `priors_interval_`, it does not
+        exist with `sampling_rate` and without `training_priors`.
     priors_interval_ : ndarray of shape (n_classes, 2)
-        Ends of the interval of every prior, of a level of .95. Of an estimate from unlabeled
-        samples it allows for which samples were drawn, and for scores that a calibrator fitted to
-        as many samples as there are `training_scores` would leave; without these, for mean
-        probabilities as far from the frequencies as those of models often are. Of labels it is
-        Clopper and Pearson's. Priors that are known are both ends. There where `priors_` is.
+        Ends of a 95 % interval of every prior. For an estimate from unlabeled samples, it accounts
+        for the random sample and for the calibration error that a calibrator leaves when it is
+        fitted to as many samples as there are `training_scores` (without these, for an average
+        error of mean probabilities). For labels it is that of Clopper and Pearson. For known
+        priors both ends are the prior.
     trust_ : float
-        How far the estimate from unlabeled samples is trusted, in [0, 1]; 1 where there was
-        nothing to estimate.
+        Fraction of the estimated shift that is kept, in [0, 1]; 1 if nothing was estimated.
     ratio_ : ndarray of shape (n_classes,)
-        What probabilities are multiplied by, up to a factor for all.
+        Factors for the probabilities of the classes, before rows are divided by their sum.
     n_iter_ : int
-        Number of iterations of EM; 1 where there was nothing to estimate.
+        Number of iterations of EM; 1 if nothing was estimated.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
@@ -109,21 +107,21 @@ class PriorShift(PostHocCalibrator):
     ConvergenceWarning
         If EM stops at `max_iter`.
     SkcalibWarning
-        If an estimated prior is uncertain by more than a factor of two, as rare ones are. And
-        with `training_scores`, if the model is more or less sure of the unlabeled samples than
-        classes that look as in training could make it, whatever their frequencies.
+        If an estimated prior is uncertain by more than a factor of two, as those of rare classes
+        are. With `training_scores`, also if the model is more or less confident on the unlabeled
+        samples than other class frequencies can explain.
 
     See Also
     --------
-    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+    PostHocCalibratedClassifier : Calibrate the classifier first.
 
     Notes
     -----
-    D, the sum over classes of (m - t)^2 / t, is how far the mean probabilities m of the new
-    samples are from the training priors t. Chance alone gives D the mean c; where t are class
-    frequencies and not mean probabilities, the model's own error adds to it, put at .03. The
-    logarithm of the ratio of the priors, new to old, is multiplied by ``1 - (c + .03) / D``, or
-    by 0 where that is negative, and by ``1 - c / D`` where `training_scores` are given.
+    Let m be the mean probabilities of the new samples, t the training priors, and D the sum over
+    classes of (m - t)^2 / t. By chance alone, D has the mean c. With `training_priors`, which are
+    frequencies and not mean probabilities, the model's own error adds to D, .03 on average. The
+    logarithm of the ratio of new to old priors is multiplied by `trust_`: ``1 - (c + .03) / D``,
+    or ``1 - c / D`` with `training_scores`, and 0 if that is negative.
 
     References
     ----------
@@ -134,7 +132,7 @@ class PriorShift(PostHocCalibrator):
 
     Examples
     --------
-    One negative of ten was kept for training [2]_:
+    For training, one negative in ten was kept [2]_:
 
     >>> from skcalib.posthoc import PriorShift
     >>> shift = PriorShift(sampling_rate=0.1, input="proba").fit([0.2, 0.5, 0.9])
@@ -142,6 +140,16 @@ class PriorShift(PostHocCalibrator):
     array([[0.976, 0.024],
            [0.909, 0.091],
            [0.526, 0.474]])
+
+    Estimate new class frequencies from unlabeled samples:
+
+    >>> import numpy as np
+    >>> from skcalib.datasets import make_predictions
+    >>> y, proba, _ = make_predictions(4000, n_classes=2, random_state=0)
+    >>> new = 2000 + np.flatnonzero((y[2000:] == 1) | (np.arange(2000) % 4 == 0))
+    >>> shift = PriorShift(training_scores=proba[:2000], input="proba").fit(proba[new])
+    >>> round(float(y[new].mean()), 2), round(float(shift.priors_[1]), 2)
+    (0.79, 0.77)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -186,19 +194,20 @@ class PriorShift(PostHocCalibrator):
         sample_weight: ArrayLike | None = None,
         groups: Any = None,
     ) -> Self:
-        """Find the new priors.
+        """Set or estimate the new priors.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of samples of the new population; of two classes also those of the second alone.
-            Where the priors follow from parameters or `y`, X gives only the number of classes.
+            Scores of samples of the new population; for two classes also those of the second
+            class alone. If the priors follow from parameters or `y`, only the number of columns
+            matters.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
-            Labels of the new population, where there are any, or shares of people.
+            Labels of these samples, if there are any, or the share of people who gave each label.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like of shape (n_samples,), default=None
-            Not used: frequencies have no folds. Here as in every calibrator.
+            Not used; present for consistency with other calibrators.
 
         Returns
         -------
@@ -208,14 +217,14 @@ class PriorShift(PostHocCalibrator):
         Raises
         ------
         ValueError
-            If `priors` and `sampling_rate` or `training_priors` and `training_scores` are both
-            given, or none but `priors`; if one of them does not fit the classes, or if X, `y` and
-            `sample_weight` do not fit together.
+            If both `priors` and `sampling_rate`, or both `training_priors` and `training_scores`,
+            are given; if neither of the last two nor `sampling_rate` is; if one of them does not
+            match the classes; or if X, `y` and `sample_weight` have different lengths.
 
         Warns
         -----
         SkcalibWarning
-            If X holds probabilities where ``input="logits"``.
+            If X seems to hold probabilities and ``input="logits"``.
         """
         return self._check_and_fit(X, y, sample_weight)
 
@@ -232,17 +241,17 @@ class PriorShift(PostHocCalibrator):
     def _fit(self, scores: NDArray, y: NDArray | None, sample_weight: NDArray | None) -> None:
         if self.priors is not None and self.sampling_rate is not None:
             raise ValueError(
-                "priors must be None where sampling_rate is given, got both: the rate gives them."
+                "priors must be None if sampling_rate is given, got both: the rate gives them."
             )
         if self.training_priors is not None and self.training_scores is not None:
             raise ValueError(
-                "training_priors must be None where training_scores are given, got both: the "
-                "scores give them."
+                "training_priors must be None if training_scores are given, got both: they follow "
+                "from the scores."
             )
-        before = self._training_proba()
-        training, k = self._known_training_priors(before), len(self.classes_)
+        training_proba = self._training_proba()
+        training, k = self._known_training_priors(training_proba), len(self.classes_)
         self.n_iter_, self.trust_ = 1, 1.0
-        for name in ("training_priors_", "priors_", "priors_interval_"):  # those of a fit before
+        for name in ("training_priors_", "priors_", "priors_interval_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if self.sampling_rate is not None:
             self.ratio_ = 1 / _check_rate(self.sampling_rate, self.classes_)
@@ -270,8 +279,8 @@ class PriorShift(PostHocCalibrator):
         else:
             proba = self._probabilities(scores)
             weight = np.ones(len(proba)) if sample_weight is None else sample_weight
-            self.priors_ = self._estimate(proba, weight, before)
-        # A prior of 0 rules a class out only where another one is possible.
+            self.priors_ = self._estimate(proba, weight, training_proba)
+        # Not 0: a class with prior 0 stays possible where no other class is.
         self.ratio_ = np.maximum(self.priors_, SMALLEST_PROBABILITY) / training
 
     def _probabilities(self, scores: NDArray) -> NDArray[np.float64]:
@@ -283,9 +292,9 @@ class PriorShift(PostHocCalibrator):
         with calling("X", "training_scores"):
             return self._probabilities(self._read_scores(self.training_scores, reset=False))
 
-    def _known_training_priors(self, before: NDArray | None) -> NDArray[np.float64] | None:
-        if before is not None:
-            mean = np.maximum(before.mean(axis=0), SMALLEST_PROBABILITY)
+    def _known_training_priors(self, training_proba: NDArray | None) -> NDArray[np.float64] | None:
+        if training_proba is not None:
+            mean = np.maximum(training_proba.mean(axis=0), SMALLEST_PROBABILITY)
             return mean / mean.sum()
         if self.training_priors is None:
             return None
@@ -293,31 +302,35 @@ class PriorShift(PostHocCalibrator):
             return np.full(len(self.classes_), 1 / len(self.classes_))
         return _check_priors(self.training_priors, self.classes_, "training_priors", low=1e-12)
 
-    def _trust(self, proba: NDArray, weight: NDArray, before: NDArray | None) -> float:
-        """Return how much of a shift the mean probabilities show beyond chance, in [0, 1]."""
+    def _trust(self, proba: NDArray, weight: NDArray, training_proba: NDArray | None) -> float:
+        """Return `trust_`, the part of D that chance and the model's error do not explain."""
         training, fraction = self.training_priors_, weight / weight.sum()
         mean = fraction @ proba
         distance = float(np.sum((mean - training) ** 2 / training))
-        own = float(np.sum(fraction @ (proba - mean) ** 2 / training)) / weight.sum()
-        if before is None:
-            chance = own + ERROR_OF_FREQUENCIES
+        of_draw = float(np.sum(fraction @ (proba - mean) ** 2 / training)) / weight.sum()
+        if training_proba is None:
+            chance = of_draw + ERROR_OF_FREQUENCIES
         else:
-            chance = own + float(np.sum(before.var(axis=0) / training)) / len(before)
+            chance = of_draw + float(np.sum(training_proba.var(axis=0) / training)) / len(
+                training_proba
+            )
         return max(0.0, 1 - chance / distance) if distance > 0 else 0.0
 
-    def _estimate(self, proba: NDArray, weight: NDArray, before: NDArray | None) -> NDArray:
-        """Return the most likely priors, drawn back to those of training as `trust_` says."""
+    def _estimate(
+        self, proba: NDArray, weight: NDArray, training_proba: NDArray | None
+    ) -> NDArray:
+        """Return the estimated priors, shrunk toward those of training by `trust_`."""
         training, strength = self.training_priors_, self.prior_strength
         if strength is None:
-            strength = STRENGTH if before is not None else STRENGTH_OF_FREQUENCIES
+            strength = STRENGTH if training_proba is not None else STRENGTH_OF_FREQUENCIES
         priors = self._most_likely(proba, weight, _pseudo(strength, training))
         if strength:
-            self.trust_ = self._trust(proba, weight, before)
+            self.trust_ = self._trust(proba, weight, training_proba)
             priors = training * (priors / training) ** self.trust_
             priors /= priors.sum()
-        self.priors_interval_ = self._interval(proba, weight, before, priors)
-        if before is not None:
-            _warn_of_others(proba, weight, before, priors / training)
+        self.priors_interval_ = self._interval(proba, weight, training_proba, priors)
+        if training_proba is not None:
+            _warn_of_other_confidence(proba, weight, training_proba, priors / training)
         if self.trust_ > 0:
             _warn_of_wide(self.priors_interval_, self.classes_)
         return priors
@@ -326,36 +339,35 @@ class PriorShift(PostHocCalibrator):
         self,
         proba: NDArray,
         weight: NDArray,
-        before: NDArray | None,
+        training_proba: NDArray | None,
         priors: NDArray,
     ) -> NDArray[np.float64]:
-        """Return the interval of the priors, which holds the estimate, (n_classes, 2)."""
+        """Return the interval of the priors (n_classes, 2), extended to contain the estimate."""
         training = self.training_priors_
         samples = weight * (_n_effective(weight, len(weight)) / weight.sum())
-        # Of a weak prior, so that the interval is of the data and not of `prior_strength`.
+        # With a weak prior, so that the interval depends on the data and not on `prior_strength`.
         pseudo = _pseudo(WEAK, training)
         found = self._most_likely(proba, samples, pseudo)
-        estimated = Estimated(proba, samples, found, training, pseudo, before)
+        estimated = Estimated(proba, samples, found, training, pseudo, training_proba)
         low, high = priors_interval(estimated, ERROR_OF_FREQUENCIES).T
         return np.stack([np.minimum(low, priors), np.maximum(high, priors)], axis=1)
 
     def _most_likely(
         self, proba: NDArray, weight: NDArray, pseudo: NDArray
     ) -> NDArray[np.float64]:
-        """Return the priors under which the samples and the pseudo-samples are most likely."""
+        """Return the priors that make samples and pseudo-samples most likely, by EM."""
         # The likelihood of sample i is proportional to sum_k proba_ik priors_k / training_k.
         ratio = proba / self.training_priors_
-        # Posterior mode under Dirichlet(1 + pseudo): its counts are added to those expected.
+        # Posterior mode under Dirichlet(1 + pseudo): pseudo-counts are added to expected counts.
         priors = self.training_priors_
         self.n_iter_, change = 0, np.inf
         while self.n_iter_ < self.max_iter and change > self.tol:
             self.n_iter_ += 1
-            # Expectation: the posterior under the priors so far. Maximization: its counts.
             joint = ratio * priors
             count = weight @ (joint / joint.sum(axis=1, keepdims=True)) + pseudo
-            following = count / count.sum()
-            change = np.abs(following - priors).max()
-            priors = following
+            updated = count / count.sum()
+            change = np.abs(updated - priors).max()
+            priors = updated
         if change > self.tol:
             warn(
                 f"The estimate of the priors stopped after max_iter={self.max_iter} iterations; "
@@ -382,12 +394,12 @@ def _pseudo(strength: float, training: NDArray) -> NDArray[np.float64]:
 
 
 def _n_effective(weight: NDArray | None, n: int) -> float:
-    """Return how many samples of equal weight tell as much (Kish)."""
+    """Return the effective number of samples (Kish)."""
     return float(n) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
 
 
 def _warn_of_wide(interval: NDArray, classes: NDArray) -> None:
-    """Warn of frequencies that are known to no better than a factor of two."""
+    """Warn if a frequency is uncertain by more than a factor of two."""
     wide = np.flatnonzero(interval[:, 1] > WIDE * interval[:, 0])
     if not len(wide):
         return
@@ -400,25 +412,29 @@ def _warn_of_wide(interval: NDArray, classes: NDArray) -> None:
     )
 
 
-def _warn_of_others(proba: NDArray, weight: NDArray, before: NDArray, ratio: NDArray) -> None:
-    """Warn where scores of training, weighted by `ratio`, are of another certainty on average."""
-    share = before @ ratio
+def _warn_of_other_confidence(
+    proba: NDArray, weight: NDArray, training_proba: NDArray, ratio: NDArray
+) -> None:
+    """Warn if the mean confidence differs from that of training samples weighted by `ratio`."""
+    share = training_proba @ ratio
     share /= share.sum()
-    sure = (before**2).sum(axis=1)
+    sure = (training_proba**2).sum(axis=1)
     expected = share @ sure
     found = weight @ (proba**2).sum(axis=1) / weight.sum()
     error = np.sqrt(share @ (sure - expected) ** 2 * (share @ share + 1 / weight.sum()))
     if abs(found - expected) > MOST_STANDARD_ERRORS * error + SMALLEST_PROBABILITY:
         warn(
-            f"The model is {'less' if found < expected else 'more'} sure of X than frequencies of "
-            "the classes explain: they do not look as in training_scores, or the scores are not "
-            "calibrated. The estimated priors may be wrong; labels of X would tell."
+            f"The model is {'less' if found < expected else 'more'} confident on X than other "
+            "class frequencies explain: the classes look different than in training_scores, or "
+            "the scores are not calibrated. The estimated priors may be wrong; labels of X would "
+            "tell."
         )
 
 
 def _check_priors(
     priors: ArrayLike, classes: NDArray, name: str, *, low: float
 ) -> NDArray[np.float64]:
+    """Return valid priors, each at least `low`, with sum 1."""
     k, numbers = len(classes), _numbers_by_class(priors, classes, name)
     if numbers.shape != (k,) or not np.all(numbers >= low) or abs(numbers.sum() - 1) > 1e-3:
         least = "above 0" if low > 0 else "of 0 or more"
@@ -430,6 +446,7 @@ def _check_priors(
 
 
 def _check_rate(rate: ArrayLike | float, classes: NDArray) -> NDArray[np.float64]:
+    """Return a valid sampling rate for every class."""
     k, numbers = len(classes), _numbers_by_class(rate, classes, "sampling_rate")
     if numbers.ndim == 0 and k == 2:
         numbers = np.array([float(numbers), 1.0])
@@ -442,9 +459,9 @@ def _check_rate(rate: ArrayLike | float, classes: NDArray) -> NDArray[np.float64
 
 
 def _numbers_by_class(values: ArrayLike, classes: NDArray, name: str) -> NDArray[np.float64]:
-    """Return numbers, those of a Series in the order of the classes.
+    """Return numbers in the order of the classes; a Series is reordered by its index.
 
-    ``y.value_counts(normalize=True)`` has the most frequent class first.
+    (``y.value_counts(normalize=True)`` has the most frequent class first.)
     """
     if isinstance(values, Mapping):
         raise TypeError(f"{name} must be an array or a Series, a number per class, got a dict.")

@@ -1,9 +1,9 @@
-"""How well are class frequencies known that were estimated from unlabeled samples?
+"""Intervals of class frequencies that were estimated from unlabeled samples.
 
-Two things move the estimate: which samples were drawn, and how well the probabilities that go in
-are calibrated. The first is in the likelihood, whose profile gives an interval for every class.
-The second moves the scores of a class by an offset and a slope, as uncertain as those of a
-calibrator that was fitted to as many samples as there are training scores.
+The estimate has two errors: of the random sample, and of the calibration of the scores. For the
+first, the profile likelihood gives an interval for every class. For the second, the log-odds of a
+class are moved by an offset and a slope, as uncertain as those of a calibrator fitted to as many
+samples as there are training scores.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from scipy.stats import chi2
 
 from ._limits import LEVEL, PRIOR_VARIANCE
 
-# Largest log-odds: beyond them a frequency cannot be distinguished from 0 or 1.
+# Largest log-odds; a frequency beyond counts as 0 or 1.
 _FARTHEST = 30.0
 
 
 class Estimated(NamedTuple):
-    """What the frequencies were estimated from.
+    """Estimated frequencies, and the data behind them.
 
-    ``proba`` (n, K) are the probabilities of the new samples and ``weight`` how many samples each
-    stands for; ``priors`` are most likely under ``pseudo`` further samples of each class;
-    ``before`` are the probabilities of samples like those of training, or None where only
-    ``training``, their frequencies, are known.
+    ``proba`` (n, K) are the probabilities of the new samples, and ``weight`` is how many samples
+    each counts for. ``priors`` are the estimated frequencies, with ``pseudo`` pseudo-samples per
+    class. ``training`` are the training frequencies; ``training_proba`` are probabilities of
+    held-out training samples, or None.
     """
 
     proba: NDArray[np.float64]
@@ -36,52 +36,55 @@ class Estimated(NamedTuple):
     priors: NDArray[np.float64]
     training: NDArray[np.float64]
     pseudo: NDArray[np.float64]
-    before: NDArray[np.float64] | None
+    training_proba: NDArray[np.float64] | None
 
 
 def priors_interval(found: Estimated, error_of_frequencies: float) -> NDArray[np.float64]:
-    """Return the ends of the interval of every class, (K, 2), each of a level of .95."""
+    """Return a 95 % interval for every class, (K, 2)."""
     ratio = found.proba / found.training
     logits = np.log(found.priors)
-    belief = ratio * found.priors
-    belief /= belief.sum(axis=1, keepdims=True)
-    covariance = _covariance(belief, found)
+    posterior = ratio * found.priors
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    covariance = _covariance(posterior, found)
     ends = np.empty((len(logits), 2))
     for k, prior in enumerate(found.priors):
-        # How the log-odds of class k follow from the logits of all classes.
+        # Gradient of the log-odds of class k in the logits of all classes.
         slope = -found.priors / (1 - prior)
         slope[k] = 1.0
         direction = covariance @ slope
         variance = float(slope @ direction)
+        # Along this path the log-odds of class k change by 1 per step, at the least loss.
         path = direction / variance
-        beyond = slope @ covariance @ _by_calibration(belief, found, k)
-        calibrator = _of_calibrator(belief, found, k, error_of_frequencies)
-        of_calibration = float(beyond @ calibrator @ beyond)
-        for place, sign in enumerate((-1.0, 1.0)):
-            step = _likely(ratio, found, logits, sign * path, np.sqrt(variance))
+        # By the delta method, from the covariance of the calibrator's offset and slope.
+        by_calibrator = slope @ covariance @ _score_by_calibrator(posterior, found, k)
+        of_calibrator = _calibrator_covariance(posterior, found, k, error_of_frequencies)
+        calibration_variance = float(by_calibrator @ of_calibrator @ by_calibrator)
+        for column, sign in enumerate((-1.0, 1.0)):
+            step = _distance_along(ratio, found, logits, sign * path, np.sqrt(variance))
             moved = softmax(logits + sign * step * path)[k]
             distance = logit(np.clip(moved, 1e-13, 1 - 1e-13)) - logit(prior)
-            far = np.hypot(distance, np.sqrt(chi2.ppf(LEVEL, 1) * of_calibration))
-            ends[k, place] = expit(np.clip(logit(prior) + sign * far, -_FARTHEST, _FARTHEST))
+            far = np.hypot(distance, np.sqrt(chi2.ppf(LEVEL, 1) * calibration_variance))
+            ends[k, column] = expit(np.clip(logit(prior) + sign * far, -_FARTHEST, _FARTHEST))
     return ends
 
 
-def _covariance(belief: NDArray[np.float64], found: Estimated) -> NDArray[np.float64]:
-    """Return the covariance of the estimated logits of the frequencies, up to a constant each."""
-    apart = belief - found.priors
-    spread = np.diag(found.priors) - np.outer(found.priors, found.priors)
-    information = apart.T @ (apart * found.weight[:, np.newaxis]) + found.pseudo.sum() * spread
+def _covariance(posterior: NDArray[np.float64], found: Estimated) -> NDArray[np.float64]:
+    """Return the covariance of the logits of the estimated frequencies."""
+    score = posterior - found.priors
+    of_pseudo = np.diag(found.priors) - np.outer(found.priors, found.priors)
+    information = score.T @ (score * found.weight[:, np.newaxis]) + found.pseudo.sum() * of_pseudo
+    # Logits are defined up to a constant: the information is singular.
     return np.linalg.pinv(information, hermitian=True)
 
 
-def _likely(
+def _distance_along(
     ratio: NDArray[np.float64],
     found: Estimated,
     logits: NDArray[np.float64],
     path: NDArray[np.float64],
     spread: float,
 ) -> float:
-    """Return how far along a path the likelihood is half of chi-square's quantile lower."""
+    """Return how far along a path the log-likelihood falls by half a quantile of chi-squared."""
     most = chi2.ppf(LEVEL, 1) / 2
 
     def log_likelihood(step: float) -> float:
@@ -100,41 +103,43 @@ def _likely(
     return far if missing(far) < 0 else float(brentq(missing, 0.0, far, xtol=1e-4))
 
 
-def _by_calibration(belief: NDArray[np.float64], found: Estimated, k: int) -> NDArray[np.float64]:
-    """Return how the score of the logits follows an offset and a slope of class k, (K, 2)."""
+def _score_by_calibrator(
+    posterior: NDArray[np.float64], found: Estimated, k: int
+) -> NDArray[np.float64]:
+    """Return the derivative of the score by an offset and a slope of class k, (K, 2)."""
     moves = np.zeros((len(found.priors), 2))
     for column, z in enumerate(_offset_and_slope(found.proba[:, k])):
-        excess = -belief * (belief[:, k] * z)[:, np.newaxis]
-        excess[:, k] += belief[:, k] * z
-        if found.before is not None:  # the frequencies of training follow the calibrator, too
-            of_k = found.before[:, k]
+        excess = -posterior * (posterior[:, k] * z)[:, np.newaxis]
+        excess[:, k] += posterior[:, k] * z
+        if found.training_proba is not None:  # the training frequencies move too
+            of_k = found.training_proba[:, k]
             z_before = _offset_and_slope(of_k)[column]
-            change = -(found.before * (of_k * z_before)[:, np.newaxis]).mean(axis=0)
+            change = -(found.training_proba * (of_k * z_before)[:, np.newaxis]).mean(axis=0)
             change[k] += (of_k * z_before).mean()
             relative = change / found.training
-            excess -= belief * (relative - (belief @ relative)[:, np.newaxis])
+            excess -= posterior * (relative - (posterior @ relative)[:, np.newaxis])
         moves[:, column] = found.weight @ excess
     return moves
 
 
 def _offset_and_slope(proba: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what an offset and a slope multiply, (2, n)."""
+    """Return the derivatives of the log-odds by an offset and a slope, (2, n)."""
     x = np.clip(logit(np.clip(proba, 1e-13, 1 - 1e-13)), -_FARTHEST, _FARTHEST)
     return np.stack([np.ones_like(x), x])
 
 
-def _of_calibrator(
-    belief: NDArray[np.float64], found: Estimated, k: int, error: float
+def _calibrator_covariance(
+    posterior: NDArray[np.float64], found: Estimated, k: int, error: float
 ) -> NDArray[np.float64]:
     """Return the covariance of the offset and the slope of class k."""
-    if found.before is not None:
-        of_k = found.before[:, k]
+    if found.training_proba is not None:
+        of_k = found.training_proba[:, k]
         z = _offset_and_slope(of_k)
         information = (z * (of_k * (1 - of_k))) @ z.T + np.eye(2) / PRIOR_VARIANCE
         return np.linalg.inv(information).astype(np.float64)
     of_k = found.proba[:, k]
-    # The samples as frequent as they are in training.
-    as_trained = found.weight * (belief @ (found.training / found.priors))
+    # Reweight the new samples to the training frequencies.
+    as_trained = found.weight * (posterior @ (found.training / found.priors))
     steep = float(as_trained @ (of_k * (1 - of_k)) / as_trained.sum())
     variance = error / len(found.priors) * found.training[k] / max(steep, 1e-6) ** 2
     return np.diag([min(variance, PRIOR_VARIANCE), 0.0])

@@ -1,4 +1,4 @@
-"""The calibrators by their names."""
+"""Calibrators by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CALIBRATORS: dict[str, Callable[[], PostHocCalibrator]] = {
     "histogram": HistogramBinning,
     "isotonic": IsotonicCalibration,
     "matrix": MatrixScaling,
-    # No map at all: the probabilities as they are.
+    # A stack without maps leaves the probabilities unchanged.
     "none": partial(StackedCalibration, []),
     "structured_matrix": StructuredMatrixScaling,
     "structured_vector": StructuredVectorScaling,
@@ -40,7 +40,7 @@ CALIBRATORS: dict[str, Callable[[], PostHocCalibrator]] = {
 
 
 def calibrator_of(calibrator: PostHocCalibrator | str | None) -> PostHocCalibrator:
-    """Return a new calibrator of that name, or a clone; None is that of the name "none"."""
+    """Return a new calibrator by name (None means "none"), or a clone of the given one."""
     if calibrator is None or isinstance(calibrator, str):
         return CALIBRATORS[calibrator or "none"]()
     return clone(calibrator)

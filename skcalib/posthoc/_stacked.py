@@ -1,4 +1,4 @@
-"""Several calibrators, weighed by the labels of samples they were not fitted on."""
+"""A mixture of calibrators, weighted by out-of-fold likelihood."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..utils.meta._warnings import collecting, ignoring
 from ._base import (
     SMALLEST,
     PostHocCalibrator,
-    beside_uniform,
     linear_formula,
     mixed_with_uniform,
     mixture_formula,
     simplex_weights,
+    with_uniform,
 )
 from ._limits import (
     LEAST_WEIGHT,
@@ -49,10 +49,10 @@ AS_IT_IS = "as it is"
 
 
 class LooseMatrixScaling(StructuredMatrixScaling):
-    """Structured matrix scaling that draws all but the slopes to 0 a tenth as strongly.
+    """Structured matrix scaling with a tenth of the ridge off the diagonal.
 
-    Alone it overfits more often. In the stack, which leaves it out then, it repairs models that
-    mix up classes and are sure of it, such as naive Bayes.
+    By itself it overfits more often, but then the stack drops it. It repairs models that
+    confidently confuse classes, such as naive Bayes.
     """
 
     def _ridge(self) -> Ridge:
@@ -61,20 +61,20 @@ class LooseMatrixScaling(StructuredMatrixScaling):
 
 
 class ShrunkIsotonic(AfterTemperature):
-    """Isotonic regression of the confidence, drawn to the probabilities at a temperature.
+    """Isotonic regression of the confidence after temperature scaling, slightly smoothed.
 
-    The probability of the second of two classes, of several the largest one, is mapped. Isotonic
-    regression forms blocks of equal values; the mean of every block counts one more sample at its
-    mean probability at the temperature, so that no block says 0 or 1, and straight lines in
-    log-odds join the blocks. With several classes the others share what is left as before, and the
-    largest probability stays the largest: what is mapped tells nothing about the next one.
+    It maps the probability of the second of two classes; with more classes, the largest one.
+    Isotonic regression forms blocks of equal values. Every block gets one more sample, at its mean
+    probability before the map, so no block has the value 0 or 1; between blocks the map is linear
+    in log-odds. With more than two classes the other probabilities keep their ratios, and the
+    largest probability stays the largest.
 
     Attributes
     ----------
     temperature_, uniform_weight_ : float
         The temperature T and the weight of the uniform component there.
     knots_, values_ : ndarray of shape (n_blocks,)
-        Log-odds at the temperature, and those that they are mapped to.
+        Log-odds after temperature scaling, and the log-odds that they are mapped to.
     """
 
     def _fit_at(
@@ -87,13 +87,13 @@ class ShrunkIsotonic(AfterTemperature):
         self.temperature_, self.uniform_weight_ = at.temperature, at.uniform_weight
         proba = self._at_temperature(at)
         p, mapped = _mapped(proba)
-        # Of classes that share the largest probability each is right as often as the others.
+        # If several classes share the largest probability, the hit counts for one of them.
         hit = mapped[np.arange(len(y)), y] / mapped.sum(axis=1)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         odds = _log_odds(p)
-        # Sums in another order differ by rounding, which must not split what is equal.
+        # Round, so that equal values stay equal whatever the order of summation.
         _, of_sample = np.unique(odds.round(9), return_inverse=True)
-        # Sums over the samples of equal odds: weight, hits, probability, odds.
+        # Sums over samples with equal odds: weight, hits, probability, odds.
         sums = [np.bincount(of_sample, weight * part) for part in (1.0, hit, p, odds)]
         fitted = isotonic_regression(sums[1] / sums[0], sample_weight=sums[0])
         block = np.append(0, np.cumsum(np.diff(fitted) > 0))
@@ -109,11 +109,12 @@ class ShrunkIsotonic(AfterTemperature):
         if proba.shape[1] == 2:
             proba[:, 0], proba[:, 1] = 1 - latest, latest
             return proba
-        # The others share 1 - latest as they shared 1 - p: the next one stays below that way.
+        # The others keep their ratios and share 1 - count * latest. `latest` is raised until the
+        # next largest stays below it.
         count = row_sum(mapped.astype(proba.dtype))
         following = np.maximum(row_max(proba - mapped), 0)
         room = np.maximum(row_sum(np.where(mapped, 0, proba)), SMALLEST)
-        # Above it by more than rounding.
+        # Stay above it by more than rounding.
         following *= 1 + SMALLEST
         latest = np.maximum(latest, following / (room + count * following))
         latest = np.minimum(latest, (1 - SMALLEST) / count)
@@ -123,7 +124,7 @@ class ShrunkIsotonic(AfterTemperature):
         return proba
 
     def _formula(self) -> dict[str, Any]:
-        part = beside_uniform(linear_formula(self.temperature_), self.uniform_weight_)
+        part = with_uniform(linear_formula(self.temperature_), self.uniform_weight_)
         x, y = self.knots_.tolist(), self.values_.tolist()
         return {
             "kind": "confidence",
@@ -139,9 +140,9 @@ class ShrunkIsotonic(AfterTemperature):
 
 
 def _mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Return the probability that is mapped, and where it stands: at the top, ties included.
+    """Return the probability to map, and a mask of the classes that have it (ties included).
 
-    Shares of the votes of trees or neighbors that are equal may differ by the rounding of float32.
+    Equal shares of votes of trees or neighbors may differ by the rounding of float32.
     """
     if proba.shape[1] == 2:
         return proba[:, 1], np.broadcast_to([False, True], proba.shape)
@@ -154,66 +155,66 @@ def _log_odds(p: NDArray) -> NDArray:
 
 
 class StackedCalibration(PostHocCalibrator):
-    """Mix several calibrators and the probabilities as they are, weighed out-of-fold.
+    """Mix several calibrators and the unchanged probabilities, weighted by out-of-fold likelihood.
 
-    Which calibrator is best depends on how the model errs and on how many samples there are, and
-    neither is known. So every map is fitted on four fifths of the samples and judged on the rest.
-    The weights of the mixture, which sum to 1, make the labels left out most likely, under a prior
-    that counts as two samples: all components share one, the model as it is and the first
-    calibrator share the other. The maps are then fitted on all samples.
+    Which calibrator is best depends on how the model errs and on the number of samples. So every
+    calibrator is fitted on four fifths of the samples and predicts the rest, five times. The
+    weights of the mixture, which sum to 1, maximize the likelihood of the labels left out, under a
+    prior that counts as two samples: one shared by all components, one by the unchanged
+    probabilities and the first calibrator. The calibrators are then fitted on all samples.
 
-    Nothing is changed without reason: the mixture counts as much as it is likely, by the labels
-    left out, that the model should not stay as it is: 1/2 where the mixture gains one nat of
-    log-likelihood, Akaike's price of a number that is fitted, and .98 where it gains five.
+    The probabilities change only as far as the data support it: the mixture is mixed once more
+    with the unchanged probabilities, by Akaike's weights. The mixture gets the weight 1/2 if it
+    gains one nat of log-likelihood on the labels left out, and .98 if it gains five.
 
     Parameters
     ----------
     calibrators : list of (str, PostHocCalibrator), default=None
-        Names and calibrators, simple ones first; clones are fitted, with the `input` and `classes`
-        of this one. None means :class:`TemperatureScaling`, :class:`StructuredVectorScaling`,
-        :class:`StructuredMatrixScaling` with a ridge off the diagonal that is a tenth as strong,
-        and an isotonic map of the confidence that is drawn to the temperature. With two classes
-        there is no vector, which says what the matrix does. For speed there is no matrix where
-        ``n_samples * n_classes**2`` is above 5e7, and the temperature alone where ``n_samples *
-        n_classes`` is. The probabilities as they are take part in any case.
+        Names and calibrators, the simplest first; clones are fitted, with `input` and `classes`
+        set to those of the stack. None means :class:`TemperatureScaling`,
+        :class:`StructuredVectorScaling`, :class:`StructuredMatrixScaling` with a tenth of the
+        ridge off the diagonal, and a smoothed isotonic map of the confidence. With two classes
+        the vector is left out, because the matrix is the same map. To save time, the matrix is
+        left out if ``n_samples * n_classes**2`` exceeds 5e7, and all but the temperature if
+        ``n_samples * n_classes`` does. The unchanged probabilities always take part.
     input : {"logits", "proba"}, default="logits"
-        What X holds. A logit of -inf is an option that does not exist for the sample; of the
-        default calibrators only the temperature takes it.
+        What X holds. A logit of -inf is an option that the sample does not have; then only the
+        temperature is used of the default calibrators.
     classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------
     calibrators_ : dict of str to PostHocCalibrator
-        The calibrators that take part, fitted on all samples.
+        The calibrators in the mixture, fitted on all samples.
     weights_ : dict of str to float
-        Their weights and that of the probabilities as they are, which sum to 1. What would have
-        less than .1 leaves it to the first calibrator.
+        Their weights and that of the unchanged probabilities ("as it is"), which sum to 1. A
+        calibrator with less than .1 is dropped, and the first one gets its weight.
     log_losses_ : dict of str to float
-        Mean log-loss out-of-fold of every component, of those left out after that as well, and of
-        the mixture as "mixture".
+        Mean out-of-fold log-loss of every component, including dropped ones, and of the mixture
+        ("mixture").
     left_out_ : dict of str to str
-        Calibrators that take no part, and why.
+        Calibrators that are not in the mixture, and why.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------
     PostHocCalibratedClassifier : A classifier and this calibrator as one estimator.
-    TemperatureScaling : The simplest of the maps.
+    TemperatureScaling : The simplest of the calibrators.
 
     Notes
     -----
-    The folds follow from the samples, not from their order or that of the classes, and nothing is
-    random. Classes are not shared out alike: with few samples that would flatter maps that learn
-    how frequent a class is. With `groups`, no group is in two folds, and samples count by how much
-    their log-losses differ within groups: thirty alike of one person count as one. A sample of
-    weight k is in one fold, k equal samples are in several: the maps are the same, and the weights
-    of the mixture differ a little. Of more than 20 000 samples a fifth judges, instead of all in
-    turn.
+    The result is deterministic: the folds depend on the values of the samples, and not on their
+    order or that of the classes. They are not stratified, because with few samples that would
+    favor maps that learn class frequencies. With `groups`, no group is in two folds, and the
+    number of samples is reduced by the design effect: thirty equal samples of one person count as
+    one. A sample of weight k is in one fold, while k equal samples may be in several: the
+    calibrators are the same, and the weights of the mixture differ a little. With more than 20 000
+    samples, only one of the five folds is predicted.
 
-    A matrix can change the predicted class, and so can the isotonic map of two classes. No rule
-    watches over that beside the likelihood of labels left out: one that did cost log-loss and
-    saved no predictions on the sets of the guide.
+    The matrix can change the predicted class, and so can the isotonic map of two classes. Only the
+    out-of-fold likelihood guards against changes for the worse; an additional rule cost log-loss
+    and saved no predictions on the sets of the guide.
 
     Examples
     --------
@@ -258,51 +259,53 @@ class StackedCalibration(PostHocCalibrator):
     ) -> None:
         if groups is not None and len(np.unique(groups)) < 2:
             raise ValueError(
-                "groups must name at least two groups of positive weight, one to fit calibrators "
-                "and another one to judge them, got one."
+                "groups must have at least two groups of positive weight, one to fit calibrators "
+                "and another to weigh them, got one."
             )
         if len(y) < 2:
             raise ValueError(
-                "X must hold a sample to fit calibrators and another one to judge them, both of "
-                "positive weight, got one."
+                "X must hold at least two samples of positive weight, one to fit calibrators and "
+                "another to weigh them, got one."
             )
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         raw, logits = self._as_proba(scores), self._as_logits(scores)
         if groups is not None:
             # Ten pictures of one person are not ten samples.
-            of_label = np.maximum(raw[np.arange(len(y)), y], SMALLEST)
-            effect = design_effect(-np.log(of_label), groups, weight)
+            p_label = np.maximum(raw[np.arange(len(y)), y], SMALLEST)
+            effect = design_effect(-np.log(p_label), groups, weight)
             weight = sample_weight = weight / effect
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores)
         maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
         folds = folds_at_random(raw, y, weight, 0, groups)
         n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
+        # The probability of each label, by every component that has not seen it.
         of_label = {name: np.empty(len(y)) for name in (AS_IT_IS, *candidates)}
         of_label[AS_IT_IS][:] = raw[np.arange(len(y)), y]
         for fold in range(n_folds):
             out, rest = np.flatnonzero(folds == fold), folds != fold
-            judged = self._fit_maps(
+            fold_maps = self._fit_maps(
                 candidates, scores[rest], logits[rest], y[rest], weight[rest], near=maps
             )
-            for name, proba in _predictions(judged, scores[out], logits[out]):
+            for name, proba in _predictions(fold_maps, scores[out], logits[out]):
                 of_label[name][out] = proba[np.arange(len(out)), y[out]]
-        used = folds < n_folds
-        self._weigh({name: part[used] for name, part in of_label.items()}, weight[used])
+        predicted = folds < n_folds
+        of_label = {name: part[predicted] for name, part in of_label.items()}
+        self._weigh(of_label, weight[predicted])
         self.calibrators_ = {name: maps[name] for name in maps if name not in self.left_out_}
 
     def _weigh(self, of_label: dict[str, NDArray], weight: NDArray) -> None:
-        """Find the weights of the components by what they say of the labels left out."""
-        # A probability of 0 would end the sum of logarithms.
+        """Find the weights of the components, by their probabilities of the labels left out."""
+        # No logarithm of 0.
         parts = np.column_stack(list(of_label.values()))
         np.maximum(parts, np.finfo(np.float32).tiny, out=parts)
-        # A prior of two samples. All components share one; the model as it is and the first map,
-        # which are the last to lose predictions, share the other.
+        # A prior of two samples: all components share one; the unchanged model and the first map
+        # share the other.
         prior = np.full(len(of_label), 1 / len(of_label))
         prior[:2] += SAMPLES_OF_FIRST / len(prior[:2])
         weights = simplex_weights(parts, weight, prior)
-        # How far to go from the model as it is: a number that is fitted, gains by chance too, and
-        # costs a nat for that (Akaike). What is left are odds that the model should be changed.
+        # Akaike's weights of the mixture and the unchanged model: a fitted parameter gains about
+        # a nat by chance.
         gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - PRICE
         weights *= expit(gain)
         weights[0] += expit(-gain)
@@ -337,7 +340,7 @@ class StackedCalibration(PostHocCalibrator):
         return mixture_formula([self.weights_[name] for name in parts], list(parts.values()))
 
     def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
-        """Return unfitted calibrators that the data allow, and note why others are left out."""
+        """Return the calibrators to fit, and note in `left_out_` why others are not."""
         k = max(2, scores.shape[1])
         self.left_out_: dict[str, str] = {}
         chosen = self.calibrators
@@ -349,11 +352,11 @@ class StackedCalibration(PostHocCalibrator):
                 ("structured_matrix", LooseMatrixScaling, numbers * k),
                 ("isotonic", ShrunkIsotonic, numbers),
             ]
-            # With two classes a matrix says what a vector does.
-            for name, kind, of_a_pass in kinds[1:] if k == 2 else kinds:
+            # With two classes, a vector is the same map as a matrix.
+            for name, kind, numbers_per_pass in kinds[1:] if k == 2 else kinds:
                 if np.isneginf(scores).any():
-                    self.left_out_[name] = "it cannot do without the logit of a missing option"
-                elif of_a_pass > MOST_NUMBERS:
+                    self.left_out_[name] = "it takes no logits of -inf"
+                elif numbers_per_pass > MOST_NUMBERS:
                     self.left_out_[name] = f"{len(scores)} samples of {k} classes are too many"
                 else:
                     chosen.append((name, kind()))
@@ -369,7 +372,7 @@ class StackedCalibration(PostHocCalibrator):
         weight: NDArray | None,
         near: dict[str, PostHocCalibrator] | None = None,
     ) -> dict[str, PostHocCalibrator]:
-        """Return the calibrators, fitted; `near` holds those of nearly the same samples."""
+        """Return fitted calibrators; the search starts at `near`, fits to nearly the same data."""
         at: AtTemperature | None = None
         fitted = {}
         for name, candidate in candidates.items():
@@ -377,7 +380,7 @@ class StackedCalibration(PostHocCalibrator):
             if not _shares_temperature(calibrator):
                 _quietly_fit(calibrator, scores, y, weight)
                 continue
-            # What `fit` learns of scores and labels before the map itself.
+            # What `fit` sets before `_fit`.
             calibrator.classes_, calibrator._zero = np.arange(logits.shape[1]), self._zero
             calibrator.n_features_in_ = scores.shape[1]
             before: Any = None if near is None else near[name]
@@ -395,7 +398,7 @@ def _shares_temperature(calibrator: PostHocCalibrator) -> TypeGuard[AfterTempera
 def _predictions(
     maps: dict[str, PostHocCalibrator], scores: NDArray, logits: NDArray
 ) -> Iterator[tuple[str, NDArray]]:
-    """Yield the probabilities of every map; the temperature that some share is applied once."""
+    """Yield the probabilities of every map; a shared temperature is applied once."""
     at: AtTemperature | None = None
     for name, calibrator in maps.items():
         if _shares_temperature(calibrator):
@@ -409,8 +412,8 @@ def _predictions(
 def _quietly_fit(
     calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray | None
 ) -> None:
-    # A temperature at its bound gets the weight that it deserves. Four fifths of the samples may
-    # look like numbers to regress on; all of them were checked.
+    # Without warnings: of a temperature at its bound, which gets a low weight, and about the
+    # labels, of which all were checked together.
     with (
         collecting(),
         told(),
@@ -426,11 +429,12 @@ def folds_at_random(
     seed: int,
     groups: NDArray[np.intp] | None = None,
 ) -> NDArray[np.intp]:
-    """Return the fold of every sample, whole groups in one: they take turns, in random order.
+    """Return the fold of every sample: random, but the same for any order of the samples.
 
-    The order of the samples does not matter, nor that of classes unlike in count and mean squared
-    probability. Folds of equal class frequencies would judge the intercepts of a map by the very
-    frequencies that it was fitted to.
+    Samples are sorted by a hash of their values; groups are kept whole, and sorted by the means of
+    their samples. The order of the classes does not matter either, unless two have the same count
+    and the same mean squared probability. Folds are not stratified: with equal class frequencies
+    in all folds, the intercepts of a map would be tested on the frequencies they were fitted to.
     """
     rng = np.random.default_rng(seed)
     k = proba.shape[1]
@@ -441,7 +445,6 @@ def folds_at_random(
         y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
     if groups is None:
         return _in_turns(key, y, weight, rng)
-    # A group stands for its samples by their means.
     _, groups = np.unique(groups, return_inverse=True)
     size = np.bincount(groups)
     mean, of_y = (np.bincount(groups, values) / size for values in (key, y))
@@ -451,7 +454,7 @@ def folds_at_random(
 def _in_turns(
     key: NDArray, y: NDArray, weight: NDArray, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return folds in which entries take turns, in a random order that their values determine."""
+    """Deal entries to the folds in turn, in a random order that depends on their values."""
     folds = np.empty(len(y), dtype=np.intp)
     folds[np.lexsort((weight, y, key))[rng.permutation(len(y))]] = np.arange(len(y)) % N_FOLDS
     return folds

@@ -1,8 +1,7 @@
-"""Temperature scaling: one number that makes a model as confident as it should be.
+"""Temperature scaling, and the base of calibrators that apply another map after it.
 
-And the base of maps of the probabilities at a temperature, which several of them can share: a
-stack fits one temperature to some samples and hands the probabilities there to every map of this
-kind. Between two sets of nearly the same samples a fit goes on where the other one ended.
+In a stack, such calibrators share one temperature: it is fitted once, and all of them get the
+scaled probabilities. A fit to a fold starts from the fit to all samples.
 """
 
 from __future__ import annotations
@@ -35,38 +34,38 @@ from ..utils.meta._warnings import collecting
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
-    beside_uniform,
     linear_formula,
     mixed_with_uniform,
+    with_uniform,
 )
 from ._in_chunks import ScoresInChunks, total_weight
 
-# The grid of the paper that searches by ECE.
+# The grid of the paper that minimizes the ECE.
 _GRID = np.arange(1, 101) / 10
-# Numbers of a block whose probabilities by all maps stay in cache: it spares time alone.
+# Numbers in a block, so that its probabilities by all maps stay in cache; only for speed.
 _BLOCK = 2**15
 
 
 @dataclass(frozen=True)
 class AtTemperature:
-    """Probabilities at the temperature T of least log-loss beside a uniform component."""
+    """Probabilities after temperature scaling, and the fitted temperature."""
 
     logits: NDArray
     proba: NDArray  # softmax(logits / T)
     log_proba: NDArray
     temperature: float
-    uniform_weight: float
+    uniform_weight: float  # of the uniform component that was fitted along; not mixed in here
 
     @cached_property
     def clipped(self) -> NDArray:
-        """Log-probabilities of at least log(1e-7), which several maps share."""
+        """Log-probabilities, at least log(1e-7)."""
         return np.maximum(self.log_proba, LOWEST_LOG_PROBA)
 
 
 def by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
-    """Yield (rows, block): few rows, float32 or float64, whose columns lie together in memory.
+    """Yield (rows, block): blocks of rows in float32 or float64, stored by columns.
 
-    That way what is done to every row costs little where there are few columns.
+    With few columns, that makes operations along the rows fast.
     """
     step = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), step):
@@ -76,7 +75,7 @@ def by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
 
 
 def at_temperature(logits: NDArray, temperature: float, uniform_weight: float) -> AtTemperature:
-    """Return the probabilities of other samples, at a temperature that is known."""
+    """Return the probabilities at a known temperature."""
     return AtTemperature(logits, *log_softmax_at(logits, temperature), temperature, uniform_weight)
 
 
@@ -88,7 +87,7 @@ def fit_at_temperature(
     uniform: bool = True,
     near: float | None = None,
 ) -> AtTemperature:
-    """Fit the temperature; `near` is that of nearly the same samples."""
+    """Fit the temperature; the search starts at `near`, that of nearly the same samples."""
     temperature, weight = fit_temperature(
         logits,
         y,
@@ -102,11 +101,11 @@ def fit_at_temperature(
 
 
 class AfterTemperature(PostHocCalibrator):
-    """Base of calibrators that map the probabilities at a temperature.
+    """Base of calibrators that apply a map after temperature scaling.
 
     A subclass implements ``_fit_at(at, y, sample_weight, near)``, which learns from an
-    `AtTemperature`, and ``_predict_at(at)``. `near` is None, or a calibrator of the same kind that
-    was fitted to nearly the same samples.
+    `AtTemperature`, and ``_predict_at(at)``. `near` is None, or a fitted calibrator of the same
+    class from which the search may start.
     """
 
     temperature_: float
@@ -116,7 +115,7 @@ class AfterTemperature(PostHocCalibrator):
     uniform: bool = True
 
     def _shares_temperature(self) -> bool:
-        """Whether its temperature is the one of least log-loss beside a uniform component."""
+        """Whether its temperature is the common one: least log-loss, with a uniform component."""
         return self.uniform
 
     @abstractmethod
@@ -127,11 +126,11 @@ class AfterTemperature(PostHocCalibrator):
         sample_weight: NDArray | None,
         near: Self | None = None,
     ) -> None:
-        """Learn from probabilities at the temperature."""
+        """Learn from probabilities after temperature scaling."""
 
     @abstractmethod
     def _predict_at(self, at: AtTemperature) -> NDArray:
-        """Return calibrated probabilities, from those at the temperature."""
+        """Return calibrated probabilities, from those after temperature scaling."""
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
@@ -152,30 +151,29 @@ class TemperatureScaling(AfterTemperature):
 
     The probabilities are ``(1 - w) softmax(logits / T) + w / n_classes``. T > 1 makes an
     overconfident model less confident, T < 1 an underconfident one more confident; the predicted
-    class never changes. Without the uniform component of weight w this is temperature scaling as
-    published [1]_; with it, a few labels that the model calls nearly impossible do not
-    dominate the temperature. T and w are fitted together.
+    class never changes. The uniform component of weight w, fitted together with T, keeps a few
+    labels that the model calls nearly impossible from dominating the temperature. With w = 0
+    (``uniform=False``) this is temperature scaling as published [1]_.
 
     Parameters
     ----------
     criterion : {"nll", "ece"}, default="nll"
         What the temperature minimizes on the samples given to `fit`. "nll" is the log-loss. "ece"
-        takes the temperature of least expected calibration error (top label, `n_bins` equal-width
-        bins) from `grid` [2]_; of several equally good ones the one nearest to 1. It is the best
-        of the whole grid, though only a few of its temperatures have to be tried; it has no
-        uniform component. It follows the noise of the bins: fitted to 200 samples, it costs .029
-        of the log-loss on others and .012 of the debiased calibration error itself, on average
-        over the sets that it was measured on.
+        is the expected calibration error (top label, `n_bins` bins of equal width), minimized over
+        `grid` [2]_; of equally good temperatures, the one nearest to 1 is taken, and there is no
+        uniform component. "ece" fits the noise of the bins: with 200 samples, it raised the
+        log-loss on new samples by .029 and even the debiased calibration error by .012, on average
+        over the data sets of the guide.
     uniform : bool, default=True
         Whether to fit a uniform component with the temperature, under weak priors: one
-        pseudo-error is spread over the samples, so that T stays away from 0 where all of them are
+        pseudo-error is spread over the samples, so that T does not go to 0 if all of them are
         predicted right. False gives temperature scaling as published.
     bounds : tuple of two floats, default=(1e-3, 1e3)
-        Smallest and largest temperature that "nll" may return. Where the logits say the opposite
-        of the truth, the upper one is returned, with a warning; without a uniform component also
-        the lower one, where every sample is predicted right.
+        Smallest and largest temperature that "nll" may return. The upper bound is returned, with a
+        warning, if the logits contradict the labels; without a uniform component the lower one is,
+        if every sample is predicted right.
     grid : array-like of shape (n_temperatures,), default=None
-        Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
+        Temperatures for "ece"; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
         Number of bins of the calibration error that "ece" minimizes.
     input, classes : of :class:`PostHocCalibrator`
@@ -185,7 +183,7 @@ class TemperatureScaling(AfterTemperature):
     temperature_ : float
         The temperature T.
     uniform_weight_ : float
-        The weight w of the uniform component, 0 where there is none.
+        The weight w of the uniform component; 0 without one.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
@@ -200,14 +198,14 @@ class TemperatureScaling(AfterTemperature):
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
     EnsembleTemperatureScaling : A mixture of scaled, raw and uniform probabilities.
     VectorScaling : A slope and an intercept for every class.
-    StackedCalibration : Weighs it against richer maps.
+    StackedCalibration : Mixes it with more flexible maps.
 
     Notes
     -----
     `sample_weight` counts samples: doubling all weights halves the influence of the priors.
-    For two classes X may be the one logit of the second class (shape ``(n_samples,)`` or
-    ``(n_samples, 1)``): its probability is ``expit(X / T)``. X of float32 or float64 is worked on
-    in its own precision and summed in float64, so that both give the same temperature.
+    For two classes X may be the logit of the second class alone (shape ``(n_samples,)`` or
+    ``(n_samples, 1)``), whose probability is ``expit(X / T)``. X keeps its precision, float32 or
+    float64, and sums are in float64, so both give the same temperature.
 
     References
     ----------
@@ -295,7 +293,7 @@ class TemperatureScaling(AfterTemperature):
         return mixed_with_uniform(proba, self.uniform_weight_, logits)
 
     def _formula(self) -> dict[str, Any]:
-        return beside_uniform(linear_formula(self.temperature_), self.uniform_weight_)
+        return with_uniform(linear_formula(self.temperature_), self.uniform_weight_)
 
     def _shares_temperature(self) -> bool:
         bounds = _check_bounds(self.bounds)
@@ -351,23 +349,22 @@ def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
 def least_calibration_error(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, grid: NDArray, n_bins: int
 ) -> float:
-    """Return the T in `grid` of least ECE of softmax(logits / T); of equals, the nearest to 1.
+    """Return the T in `grid` with the least ECE of softmax(logits / T); of ties, nearest to 1.
 
-    The ECE is at least the absolute difference of mean confidence and accuracy, whatever the bins.
-    That difference, signed, falls as T rises: it changes its sign once, and once it is beyond the
-    least ECE so far, no temperature farther on that side can be better. So bisection finds the
-    change of sign, and from there the grid is tried in both directions until the bound rules out
-    the rest.
+    Only a few temperatures are evaluated. The gap, mean confidence less accuracy, falls as T
+    rises, and the ECE is at least the absolute gap, whatever the bins. So bisection finds where
+    the gap changes its sign; from there the search goes in both directions, until the absolute gap
+    exceeds the smallest ECE so far: no temperature farther away can be better.
     """
     correct = logits.argmax(axis=1) == y
     temperatures = np.unique(grid)
     tried: dict[int, tuple[float, float]] = {}
 
-    def difference_and_error(index: int) -> tuple[float, float]:
+    def gap_and_error(index: int) -> tuple[float, float]:
         if index not in tried:
             confidence = top_confidence(logits, temperatures[index])
             gap = np.average(confidence - correct, weights=sample_weight)
-            # Not of the user: "confidence of what is right" is what is meant here.
+            # Without the metric's warnings: these labels are hits, not the user's.
             with collecting():
                 error = expected_calibration_error(
                     correct, confidence, n_bins=n_bins, sample_weight=sample_weight
@@ -378,18 +375,18 @@ def least_calibration_error(
     low, high = 0, len(temperatures) - 1
     while low < high:
         middle = (low + high) // 2
-        if difference_and_error(middle)[0] > 0:
+        if gap_and_error(middle)[0] > 0:
             low = middle + 1
         else:
             high = middle
     for direction, start in ((1, low), (-1, low - 1)):
         index = start
         while 0 <= index < len(temperatures):
-            gap, _ = difference_and_error(index)
+            gap, _ = gap_and_error(index)
             if direction * -gap > min(error for _, error in tried.values()) + FLOAT32_ROUNDING:
                 break
             index += direction
-    # Nearest to 1 first: a later one is taken only if it is better.
+    # Nearest to 1 first: `min` takes a later one only if it is better.
     order = sorted(tried, key=lambda i: abs(np.log(temperatures[i])))
     return float(temperatures[min(order, key=lambda i: tried[i][1])])
 

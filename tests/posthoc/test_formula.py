@@ -164,7 +164,7 @@ def test_a_map_without_a_formula_says_so():
     with pytest.raises(ValueError, match="Out of range float values"):
         Doubled().fit(logits, y).to_json()
     grouped = posthoc.GroupwiseCalibration("temperature").fit(logits, y)
-    with pytest.raises(NotImplementedError, match="calibrator_ is the common map"):
+    with pytest.raises(NotImplementedError, match="that of the common map is calibrator_"):
         grouped.to_json()
     text = grouped.calibrator_.to_json()
     np.testing.assert_allclose(read(text, logits), grouped.predict_proba(logits), atol=1e-9)

@@ -280,5 +280,5 @@ def test_vector_scaling_ends_where_a_class_can_be_told_apart():
 @pytest.mark.parametrize("name", ["MatrixScaling", "StructuredMatrixScaling"])
 def test_ten_thousand_classes_are_no_matrix(name):
     logits, y = np.random.default_rng(0).normal(size=(20, 10_000)), np.arange(20)
-    with pytest.raises(ValueError, match="100,010,000 numbers to learn for 10,000 classes"):
+    with pytest.raises(ValueError, match="100,010,000 parameters for 10,000 classes"):
         getattr(posthoc, name)(classes=np.arange(10_000)).fit(logits, y)

@@ -144,7 +144,7 @@ def test_classes_that_look_different_are_noticed_and_other_frequencies_are_not(f
     new = scores(1.0, TRAINING, 1)
     sure = (softmax(new, axis=1) if form == "logits" else new).max(axis=1)
     for word, other in (("more", scores(2.5, TRAINING, 1)), ("less", new[np.argsort(sure)[:100]])):
-        with pytest.warns(SkcalibWarning, match=f"The model is {word} sure of X than"):
+        with pytest.warns(SkcalibWarning, match=f"The model is {word} confident on X than"):
             shift.fit(other)
     # With known priors, nothing is estimated that could be wrong.
     shift.set_params(priors=NEW).fit(other)
@@ -161,7 +161,7 @@ def test_training_scores_stand_for_their_mean():
     assert shift.trust_ == pytest.approx(1 - chance / distance)
     with pytest.raises(ValueError, match=r"^training_scores must .*, got"):
         PriorShift(training_scores=before + 1, input="proba").fit(new)
-    with pytest.raises(ValueError, match=r"^training_priors must be None where training_scores"):
+    with pytest.raises(ValueError, match=r"^training_priors must be None if training_scores"):
         PriorShift(training_priors=NEW, training_scores=before, input="proba").fit(new)
 
 
@@ -304,7 +304,7 @@ def test_a_prior_of_zero_rules_a_class_out():
         ({"sampling_rate": 0.1}, r"sampling_rate must hold 3 fractions in \(0, 1\]"),
         ({"sampling_rate": [0.1, 1, 2]}, "sampling_rate must hold 3 fractions"),
         ({"sampling_rate": 0.0}, "'sampling_rate' parameter"),
-        ({"sampling_rate": [1, 1, 1], "priors": NEW}, "priors must be None where sampling_rate"),
+        ({"sampling_rate": [1, 1, 1], "priors": NEW}, "priors must be None if sampling_rate"),
     ],
 )
 def test_bad_parameters_are_named(params, message):

@@ -288,12 +288,12 @@ def test_the_order_of_the_classes_does_not_matter(n, input):
 
 
 def test_a_single_sample_is_not_enough():
-    match = "X must hold a sample to fit calibrators and another one to judge them"
+    match = "X must hold at least two samples of positive weight"
     with pytest.raises(ValueError, match=match):
         StackedCalibration(classes=[0, 1]).fit([[1.0, 2.0]], [1])
     with pytest.raises(ValueError, match=match):
         StackedCalibration().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1], sample_weight=[1, 0])
-    with pytest.raises(ValueError, match="groups must name at least two groups"):
+    with pytest.raises(ValueError, match="groups must have at least two groups"):
         StackedCalibration().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1], groups=[3, 3])
     fitted = StackedCalibration().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1], groups=[3, 4])
     np.testing.assert_allclose(fitted.predict_proba([[0.0, 0.0]]), 0.5)

@@ -83,7 +83,7 @@ def test_a_weight_of_k_is_k_samples_to_the_design_effect():
 
 def test_one_group_cannot_be_judged():
     logits, y, _ = people(12, 0)
-    with pytest.raises(ValueError, match=r"^groups must name at least two groups"):
+    with pytest.raises(ValueError, match=r"^groups must have at least two groups"):
         StackedCalibration().fit(logits, y, groups=np.zeros(len(y)))
     with pytest.raises(ValueError, match=r"^groups must have one entry for every sample, 360"):
         TemperatureScaling().fit(logits, y, groups=[1, 2])
