@@ -1,9 +1,10 @@
-"""Cheap labels of all samples and checked ones of some: an interval of what all checks would say.
+"""Prediction-powered intervals: cheap labels for all samples, and checked labels for some.
 
-The checks tell how far to believe the cheap label and the model, and so which loss to expect of
-every sample. The mean of that is known. What has to be added, the mean of its difference to the
-loss under true labels, is estimated from the checked samples: it varies little where cheap labels
-or the model are good. How much of the expected loss is taken is a regression on these samples.
+A model of the true label, given the cheap label and the probabilities, is fitted to the checked
+samples; it gives an expected loss for every sample. The estimate is the mean expected loss of all
+samples, plus the mean difference between true and expected loss of the checked samples. This
+difference varies little if cheap labels or the model are good. Power tuning multiplies the
+expected loss by a factor in [0, 1].
 """
 
 from __future__ import annotations
@@ -32,19 +33,20 @@ _RANGES = {
     "log_loss": (0.0, np.inf),
     "overconfidence": (-1.0, 1.0),
 }
-# Of fewer errors, their number is hardly known. With 40 checks of a model that is always sure and
-# wrong of 5 %, intervals of the accuracy hold in .81 to .86 of draws, and with this in 1.00.
+# With fewer wrong, or right, checks than this, the interval is that of Clopper and Pearson. With
+# 40 checks of a model that is always certain and has an error rate of 5 %, intervals of the
+# accuracy hold in .81 to .86 of draws without this rule, and in 1.00 with it.
 _FEWEST = 5
-# Standard errors between the mean rank of the checked samples and that of all, from which on they
-# are no random draw: a normal number is as large once in 150 000 times.
-_NO_DRAW = 4.5
+# Standard errors by which the mean rank of the checked samples may differ from that of all; a
+# random draw exceeds it once in 150 000 times.
+_MOST_STANDARD_ERRORS = 4.5
 
 
 class Checks(NamedTuple):
     """True losses of the checked samples.
 
-    ``rows`` are the positions of these, ``inclusion`` how likely each was drawn, ``groups`` what
-    they belong to, a number for each at least.
+    ``rows`` are their positions, ``inclusion`` their inclusion probabilities, ``groups`` the codes
+    of their groups (without groups, all different).
     """
 
     of_checked: NDArray[np.float64]
@@ -54,27 +56,27 @@ class Checks(NamedTuple):
 
     @property
     def share(self) -> NDArray[np.float64]:
-        """What every checked sample stands for, as a fraction of all."""
+        """The weight of every checked sample, proportional to 1 / inclusion, with sum 1."""
         parts = 1 / self.inclusion
         return parts / parts.sum()
 
     @property
     def n_effective(self) -> float:
-        """How many checks of independent samples, all drawn alike, tell as much as these."""
+        """The effective number of independent checks with equal weights."""
         return min(1 / float(self.share @ self.share), float(self.groups.max() + 1))
 
     def limits(self, event: NDArray[Any], confidence_level: float) -> tuple[float, float]:
-        """Return Clopper and Pearson's limits of how often something is so, of the checked."""
+        """Return Clopper and Pearson's limits of the fraction of samples with an event."""
         fraction, n = np.average(event, weights=self.share), self.n_effective
         low, high = binomial_interval(np.asarray(fraction), np.asarray(n), confidence_level)
         return float(low), float(high)
 
 
 class Expected(NamedTuple):
-    """The losses to expect: their mean over all samples, and of the checked ones by other checks.
+    """Expected losses: their mean over all samples, and those of checked samples, by other checks.
 
-    ``noise`` is the variance of an estimate to which the checks add what they find beyond what is
-    expected, ``spread`` that of one to which they add what is expected.
+    By the fitted model, ``noise`` is the variance of the mean difference of true and expected
+    losses over a draw, and ``spread`` that of the mean expected loss.
     """
 
     mean: float
@@ -102,34 +104,35 @@ def prediction_powered_interval(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> tuple[float, float]:
-    """Interval of an error under true labels, from cheap labels of all samples and a few checks.
+    """Interval of an error under true labels, from cheap labels for all samples and a few checks.
 
-    An AI or a crowd labels all samples, and you check some that are drawn at random. The interval
-    is for the mean that the labels of all samples would have if you had checked them all. It is
-    valid however bad the cheap labels and the model are, and the narrower the better they are
-    (prediction-powered inference [1]_, [2]_); where both are useless, it is about that of the
-    checked samples alone.
+    An AI or a crowd has labeled all samples, and you check a random draw of them. The interval is
+    for the value that the metric would have if you had checked all samples. It is valid however
+    bad the cheap labels and the model are, and narrower the better they are (prediction-powered
+    inference [1]_, [2]_). If both are useless, it is about as wide as an interval from the checked
+    samples alone.
 
     Parameters
     ----------
     y_cheap : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Cheap labels, integers or strings, or shares of them.
+        Cheap labels, integers or strings; or the share of cheap labels for each class.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the model that is judged: of the classes, or of the positive class.
+        Probabilities of the model to evaluate: of all classes, or of the positive class.
     checked : array-like of shape (n_checks,)
-        Positions of the samples that were checked, two or more, all distinct. They have to be a
-        random draw, whatever the cheap labels say of them.
+        Positions of the checked samples, two or more, all distinct. They must be a random draw:
+        samples that were picked because of their cheap labels make the interval invalid.
     y_checked : array-like of shape (n_checks,) or (n_checks, n_classes)
-        Their true labels, or shares of people.
+        Their true labels, or the share of people who gave each label.
     metric : {"accuracy", "brier", "log_loss", "overconfidence"}, default="accuracy"
-        Fraction of right predictions (larger = better); Brier score, in [0, 2], or log-loss in
-        nats (smaller = better); mean confidence minus accuracy (larger = more overconfident),
-        with `y_proba` of shape (n_samples,) the mean probability minus the fraction of positives.
+        "accuracy": fraction of right predictions, larger = better. "brier": Brier score in [0, 2],
+        smaller = better. "log_loss": in nats, smaller = better. "overconfidence": mean confidence
+        minus accuracy, larger = more overconfident; with `y_proba` of shape (n_samples,), mean
+        probability minus fraction of positives.
     inclusion : array-like of shape (n_samples,), default=None
-        How likely every sample was to be drawn, in (0, 1], if not all were alike.
+        Probability with which every sample was drawn, in (0, 1]. None means that all were equal.
     groups : array-like of shape (n_samples,), default=None
-        What samples that belong together have in common, such as the patient, where they were
-        drawn together.
+        Groups that were drawn as a whole, such as all samples of a patient. The groups are then
+        the independent units.
     confidence_level : float, default=0.95
         Level of the interval, in (0, 1).
     labels, pos_label : of :func:`expected_calibration_error`
@@ -142,36 +145,38 @@ def prediction_powered_interval(
     Raises
     ------
     ValueError
-        If positions repeat or lie outside the samples, if there are fewer than two checks or
-        groups, or if the inputs do not fit together.
+        If positions repeat or are out of range, if there are fewer than two checks or two checked
+        groups, or if the inputs have different lengths or classes.
 
     Warns
     -----
     SkcalibWarning
-        If the cheap labels of the checked samples show that these are no random draw.
+        If the cheap labels show that the checked samples are not a random draw.
 
     See Also
     --------
-    calibration_error_interval : Where all labels are true.
+    calibration_error_interval : If all labels are true.
     skcalib.labels.LabelIssueFinder : Finds wrong labels, and draws samples to check.
 
     Notes
     -----
-    Of every sample, a loss L' is expected: class k has a probability in proportion to
-    ``p_k ** a * exp(g * c_k)``, p_k that of the model and c_k the share of the cheap label. a and
-    g fit the checked labels best, with a normal prior of variance 1 around 1 for a, and for g one
-    more check, of a sample of which the model says nothing, that finds the cheap label half right.
-    The L' of a checked sample leaves out the checks of its group. With the loss L under the true
-    label, the estimate is b times the mean of L' over all samples, plus the mean of ``L - b L'``
-    over the checked ones, weighted by 1 / inclusion. b, in [0, 1], makes the variance of the
-    second mean smallest (power tuning [2]_). The interval is one of Student's t. Its variance is
-    that of a draw without replacement: the one that the checked samples show or, if it is larger,
-    the one that the probabilities of the classes lead to expect of all samples.
+    Every sample has an expected loss L', under a true label that is class k with a probability
+    proportional to ``p_k ** a * exp(g * c_k)``. p_k is the probability by the model and c_k the
+    share of the cheap label. a and g maximize the likelihood of the checked labels; a has a normal
+    prior with mean 1 and variance 1, and the prior of g is one pseudo-check, of a sample with
+    equal p_k, where the cheap label is half right. The L' of a checked sample comes from a fit
+    without the checks of its group.
 
-    If fewer than five of the checked predictions are wrong, or right, accuracy and overconfidence
-    have Clopper and Pearson's limits of these. A log-loss with long tails asks for many checks:
-    with 60 of them, intervals of 95 % held in .83 to .98 of draws, those of the checked samples
-    alone in .81 to .90.
+    Let L be the loss under the true label. The estimate is b times the mean of L' over all
+    samples, plus the mean of ``L - b L'`` over the checked samples, weighted by 1 / inclusion; b
+    in [0, 1] minimizes the variance (power tuning [2]_). The interval is Student's t. Its variance
+    is that of a draw without replacement, estimated from the checked samples or from the fitted
+    model, whichever is larger.
+
+    If fewer than five of the checked predictions are wrong, or fewer than five are right, accuracy
+    and overconfidence have Clopper and Pearson's limits. A log-loss with long tails needs many
+    checks: with 60 checks, 95 % intervals held in .83 to .98 of draws, and those from the checked
+    samples alone in .81 to .90.
 
     References
     ----------
@@ -193,7 +198,8 @@ def prediction_powered_interval(
     >>> round(low, 3), round(high, 3)
     (0.718, 0.773)
     """
-    # Cheap labels may be as bad as they are: the columns are looked at with the checked ones.
+    # No warning about the order of columns by cheap labels, which may be bad; the checked labels
+    # are tested below.
     with calling("y_true", "y_cheap"), told():
         given = check_predictions(y_cheap, y_proba, labels=labels, pos_label=pos_label)
     n_samples = len(given.truth)
@@ -209,9 +215,9 @@ def prediction_powered_interval(
     of_label = _losses_of_labels(given, metric)
     cheap = _of_truth(of_label, given.truth)
     of_checked = _of_truth(of_label[rows], true.truth)
-    _warn_if_no_draw(cheap, rows, included)
-    together = _groups_of_checked(groups, n_samples, rows)
-    checks = Checks(of_checked, rows, included[rows], together)
+    _warn_if_not_random(cheap, rows, included)
+    codes = _groups_of_checked(groups, n_samples, rows)
+    checks = Checks(of_checked, rows, included[rows], codes)
     expected = _expected_losses(given, true.truth, of_label, checks, included)
     low, high = _interval(checks, expected, of_label, metric, confidence_level)
     least, most = _RANGES[metric]
@@ -219,7 +225,7 @@ def prediction_powered_interval(
 
 
 def _losses_of_labels(predictions: Predictions, metric: str) -> NDArray[np.float64]:
-    """Return what every sample adds to the metric for every label that it may have, (n, K)."""
+    """Return the loss of every sample under every possible label, (n, K)."""
     proba = two_columns(predictions.proba).astype(np.float64)
     classes = np.arange(proba.shape[1])
     if metric == "log_loss":
@@ -233,7 +239,7 @@ def _losses_of_labels(predictions: Predictions, metric: str) -> NDArray[np.float
 
 
 def _of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the losses under labels, or their means by shares."""
+    """Return the losses under the given labels or, by shares, the mean losses."""
     if truth.ndim == 2:
         return (of_label * truth).sum(axis=1)
     return of_label[np.arange(len(truth)), truth]
@@ -246,7 +252,7 @@ def _expected_losses(
     checks: Checks,
     inclusion: NDArray[np.float64],
 ) -> Expected:
-    """Return the losses to expect, by what the checks tell of cheap labels and of the model."""
+    """Fit the model of the true label to the checks, and return expected losses."""
 
     def features(rows: Any) -> NDArray[np.float64]:  # (n, K, 2)
         proba = np.maximum(two_columns(cheap.proba[rows]), LOSS_FLOOR)
@@ -262,9 +268,10 @@ def _expected_losses(
         variance[rows] = (proba * (losses - mean[rows, np.newaxis]) ** 2).sum(axis=1)
     proba = softmax(np.einsum("nki,ni->nk", at, by_others), axis=1)
     of_checked = (proba * of_label[checks.rows]).sum(axis=1)
-    unknown = (1 / inclusion - 1) / len(of_label) ** 2
-    spread = float(unknown @ (mean - mean.mean()) ** 2)
-    return Expected(float(mean.mean()), of_checked, float(unknown @ variance), spread)
+    # Variance of a Horvitz-Thompson mean per squared deviation of a sample.
+    of_draw = (1 / inclusion - 1) / len(of_label) ** 2
+    spread = float(of_draw @ (mean - mean.mean()) ** 2)
+    return Expected(float(mean.mean()), of_checked, float(of_draw @ variance), spread)
 
 
 def _as_shares(truth: NDArray[Any], n_classes: int) -> NDArray[Any]:
@@ -277,10 +284,10 @@ def _fit_leaving_out(
     weight: NDArray[np.float64],
     groups: NDArray[np.intp],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the (a, g) of the Notes, and for every check those of the checks of other groups."""
+    """Return (a, g) of the Notes and, for every check, those without the checks of its group."""
     start, prior = np.array([1.0, 0.0]), np.diag([1.0, 0.0])
     n_groups, n_classes = groups.max() + 1, share.shape[1]
-    # The prior of g, as the check of a sample of which the model says nothing.
+    # The prior of g: a pseudo-check with equal probabilities, where the cheap label is half right.
     one = np.eye(n_classes)[:1]
     at = np.concatenate([at, np.stack([np.zeros_like(one), one], axis=-1)])
     share = np.concatenate([share, np.where(one, 0.5, 0.5 / (n_classes - 1))])
@@ -291,7 +298,7 @@ def _fit_leaving_out(
         return float((theta[0] - 1) ** 2 / 2 - weight @ fit)
 
     def parts(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the gradient and the curvature that every check adds."""
+        """Return the gradient and the Hessian of every check."""
         proba = softmax(at @ theta, axis=1)
         mean = np.einsum("nk,nki->ni", proba, at)
         square = np.einsum("nk,nki,nkj->nij", proba, at, at) - mean[:, :, None] * mean[:, None]
@@ -309,7 +316,7 @@ def _fit_leaving_out(
     gradient, square = np.zeros((n_groups + 1, 2)), np.zeros((n_groups + 1, 2, 2))
     for sums, part in zip((gradient, square), parts(theta)):
         np.add.at(sums, groups, part)
-    # Without a group, the optimum is one step of Newton's method away.
+    # Leave out each group by one Newton step from the common optimum.
     others = prior + square.sum(axis=0) - square
     step = np.linalg.solve(others, gradient[:, :, np.newaxis])[:, :, 0]
     return theta, (theta + step)[groups[:-1]]
@@ -322,8 +329,8 @@ def _interval(
     metric: str,
     confidence_level: float,
 ) -> tuple[float, float]:
-    """Return the interval, by limits that are exact where few errors are known."""
-    # The loss of a sample is one of two numbers that differ by 1.
+    """Return the interval; with few errors, by Clopper and Pearson."""
+    # For accuracy and overconfidence, a sample's loss is one of two numbers that differ by 1.
     least = of_label.min(axis=1)
     events = checks.of_checked - least[checks.rows]
     is_fraction = metric in ("accuracy", "overconfidence")
@@ -335,26 +342,27 @@ def _interval(
 
 def _student(checks: Checks, expected: Expected, confidence_level: float) -> tuple[float, float]:
     """Return the estimate plus and minus a multiple of its standard error."""
-    unseen = 1 - checks.inclusion
-    if not unseen.any():
+    left = 1 - checks.inclusion  # finite population: 0 if a sample is drawn with certainty
+    if not left.any():
         mean = float(checks.of_checked.mean())
         return mean, mean
     share = checks.share
-    # Of every checked sample: what it adds to the sum whose variance is asked for.
-    true, other = (
-        np.sqrt(unseen) * _centered(share * _centered(values, share), unseen)
+    # Deviations of the weighted mean by every checked sample, of true and of expected losses.
+    of_true, of_expected = (
+        np.sqrt(left) * _centered(share * _centered(values, share), left)
         for values in (checks.of_checked, expected.of_checked)
     )
-    spread = float(other @ other)
-    power = float(np.clip(true @ other / spread, 0, 1)) if spread > 0 else 0.0
-    added = share @ (checks.of_checked - power * expected.of_checked)
-    estimate = power * expected.mean + float(added)
-    parts = np.bincount(checks.groups, true - power * other)
+    # Power tuning: b is the slope of a regression of the one on the other.
+    variance = float(of_expected @ of_expected)
+    power = float(np.clip(of_true @ of_expected / variance, 0, 1)) if variance > 0 else 0.0
+    correction = share @ (checks.of_checked - power * expected.of_checked)
+    estimate = power * expected.mean + float(correction)
+    parts = np.bincount(checks.groups, of_true - power * of_expected)
     n = len(parts)
     degrees = max(n - 1 - (0 < power < 1), 1)
-    # Of rare losses, the checks may have found too few to show the variance.
-    unseen_too = expected.noise + (1 - power) ** 2 * expected.spread
-    error = max(n / degrees * float(parts @ parts), unseen_too) ** 0.5
+    # The checks may have missed rare large losses: use the model's variance if it is larger.
+    by_model = expected.noise + (1 - power) ** 2 * expected.spread
+    error = max(n / degrees * float(parts @ parts), by_model) ** 0.5
     half = float(t.isf((1 - confidence_level) / 2, degrees)) * error
     return estimate - half, estimate + half
 
@@ -396,29 +404,29 @@ def _check_inclusion(
 
 
 def _groups_of_checked(groups: Any, n_samples: int, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the groups of the checked samples, numbered from 0: without any, each is one."""
+    """Return codes of the checked samples' groups from 0; without groups, each is its own."""
     if groups is None:
         return np.arange(len(rows))
     codes = np.unique(group_codes(groups, n_samples)[1][rows], return_inverse=True)[1]
     if codes.max() < 1:
-        raise ValueError("groups must hold at least two that were checked, got one.")
+        raise ValueError("groups must have at least two groups with checked samples, got one.")
     return codes
 
 
-def _warn_if_no_draw(
+def _warn_if_not_random(
     cheap: NDArray[np.float64], rows: NDArray[np.intp], inclusion: NDArray[np.float64]
 ) -> None:
-    """Warn where the ranks of the cheap losses of the checked samples are no draw from all."""
-    # The sum over a draw of rank / inclusion has the sum of all ranks, 0, as its mean.
+    """Warn if the cheap losses of the checked samples rank unlike a random draw."""
+    # Over a draw, the sum of centered rank / inclusion has mean 0.
     rank = rankdata(cheap)
     of_draw = (rank - rank.mean()) / inclusion
     weight = inclusion * (1 - inclusion)
     if not weight.any():
         return
     error = np.sqrt(weight @ _centered(of_draw, weight) ** 2)
-    if error > 0 and abs(of_draw[rows].sum()) > _NO_DRAW * error:
+    if error > 0 and abs(of_draw[rows].sum()) > _MOST_STANDARD_ERRORS * error:
         warn(
-            "checked must be a random draw from all samples, got others: by their cheap labels, "
-            "they are not like the rest. Draw the samples to check at random, or pass the "
-            "probabilities of the draw as inclusion."
+            "checked must be a random draw from all samples, got one whose cheap labels differ "
+            "from the rest. Draw the samples to check at random, or pass the probabilities of the "
+            "draw as inclusion."
         )

@@ -1,4 +1,4 @@
-"""What the selectors share: how many samples to choose, and which; scores, a mask, a seed."""
+"""Base of the selectors: scores, how many samples to choose, and which."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils.meta._estimators import MetaMixin
 
-# Fraction of the samples where neither a fraction nor a number is given.
+# Fraction to choose if neither `fraction` nor `n_samples` is given.
 DEFAULT_FRACTION = 0.7
 
 
 class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
-    """A selector scores samples, and chooses some of them by their scores."""
+    """Base of estimators that score samples and choose some of them by their scores."""
 
     random_state: int | np.random.RandomState | None
     support_: NDArray[np.bool_]
@@ -29,15 +29,15 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _inside(self) -> dict[str, Any]:
-        """Return what is fitted inside, by the name of the parameter that holds it."""
+        """Return the inner estimators, by the name of their parameter."""
 
     def transform(self, X: Any) -> NDArray[np.floating]:
-        """Score every sample, without labels.
+        """Score every sample, without its label; the number of rows stays the same.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            As in `fit`.
+            Samples, in the form that `fit` got.
 
         Returns
         -------
@@ -48,7 +48,7 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
         return self._score(X)[:, None]
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Tell which of the fitted samples were chosen.
+        """Return which samples of `fit` were chosen.
 
         Parameters
         ----------
@@ -64,23 +64,23 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
         return np.flatnonzero(self.support_) if indices else self.support_
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the criterion of uncertainty, or "difficulty"; `input_features` is not used."""
+        """Return the name of the score, one column; `input_features` is not used."""
         check_is_fitted(self)
         return np.asarray([getattr(self, "criterion", "difficulty")], dtype=object)
 
     def _draw_seed(self) -> int:
-        """Return a seed to keep: the same samples are drawn in `fit` and in `select`."""
+        """Return a seed to keep, so that `select` draws the same samples as `fit`."""
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
 
 def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) -> int:
     """Return how many of n samples to choose: `n_samples`, or a `fraction`, 0.7 by default."""
     if n_samples is None:
-        # Halves are rounded up; round() would round them to the even number.
+        # Round halves up: round() would round them to even.
         return max(1, int((DEFAULT_FRACTION if fraction is None else fraction) * n + 0.5))
     if fraction is not None:
         raise ValueError(
-            f"n_samples must be None where fraction is given, got n_samples={n_samples!r} and "
+            f"n_samples must be None if fraction is given, got n_samples={n_samples!r} and "
             f"fraction={fraction!r}."
         )
     if n_samples > n:
@@ -91,9 +91,9 @@ def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) ->
 def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -> NDArray:
     """Return scores whose n largest are a draw without replacement, in proportion to weights.
 
-    They are the logarithms of the weights plus Gumbel noise, made of uniform numbers in [0, 1).
+    The scores are log weights plus Gumbel noise, made from uniform numbers in [0, 1).
     """
-    # A weight of 0 comes last, and those of weight 0 in random order.
+    # Samples of weight 0 come last, in random order.
     weights = np.maximum(weights, np.finfo(weights.dtype).tiny)
     return np.log(weights) - np.log(-np.log(uniform))
 
@@ -101,13 +101,13 @@ def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -
 def top_rows(
     scores: NDArray[np.floating], *, fraction: float | None, n_samples: int | None
 ) -> NDArray[np.bool_]:
-    """Return the mask of the largest scores, as many as :func:`count_to_choose` says.
+    """Return the mask of the largest scores, :func:`count_to_choose` many.
 
     Ties at the cut are broken by row order.
     """
     n = len(scores)
     count = count_to_choose(n, fraction=fraction, n_samples=n_samples)
-    # The count-th largest score: all larger ones are chosen, and the first of those equal to it.
+    # The count-th largest score: choose all larger ones, and the first ones that equal it.
     cut = np.partition(scores, n - count)[n - count]
     chosen = scores > cut
     ties = np.flatnonzero(scores == cut)

@@ -34,61 +34,61 @@ from ..utils.meta._scorers import fit_difficulty_of_used, score
 from ._base import BaseSelector, count_to_choose, drawn_scores, top_rows
 
 N_STRATA = 50
-# The sum of the parameters of the Beta density: that of the paper.
+# Sum of the two parameters of the Beta density, as in the paper.
 BETA_STRENGTH = 15.0
 
 
 class DifficultySelector(BaseSelector):
-    """Choose the easiest samples by a difficulty scorer.
+    """Choose the easiest samples by a difficulty scorer, to train without the hardest.
 
-    Leaving out the hardest samples is for wrong labels, which are common among them. On 96 small
-    tasks with right labels, the default cost .020 accuracy on average and .12 at worst; with 10 or
-    20 % of them wrong it gained .023.
+    It helps against wrong labels, which are common among the hardest samples, and costs accuracy
+    otherwise. On 96 small tasks with right labels, the default cost .020 accuracy on average and
+    .12 at worst; with 10 or 20 % wrong labels it gained .023. A grid search over `fraction` finds
+    out which is the case.
 
-    :class:`~skcalib.selection.SubsetClassifier` trains on the others. A grid search over
-    `fraction` tells which is the case.
+    :class:`~skcalib.selection.SubsetClassifier` trains a classifier on the chosen samples.
 
     Parameters
     ----------
     scorer : difficulty scorer or Pipeline ending in one
-        For instance :class:`~skcalib.difficulty.RMDScorer`. A clone is fitted on the samples, and
-        scores them by its `fit_difficulty`. In a Pipeline, the samples are embedded first.
+        For example :class:`~skcalib.difficulty.RMDScorer`. A clone is fitted on the samples, and
+        its `fit_difficulty` scores them. A Pipeline can embed the samples first.
     fraction : float in (0, 1], default=None
         Fraction of the samples to keep, rounded to the nearest count, at least one. None means
-        0.9, or `n_samples` where that is given.
+        0.9, unless `n_samples` is given.
     n_samples : int, default=None
         Number of samples to keep, instead of a `fraction`.
     keep : {"easiest", "hardest"}, default="easiest"
-        Which samples to keep. "hardest" is for more samples than the classifier needs, with
-        right labels [1]_. Used only by ``sampling="top"``.
+        Which samples to keep. Use "hardest" if there are more samples than the classifier needs,
+        with right labels [1]_. Only for ``sampling="top"``.
     sampling : {"top", "stratified", "beta"}, default="top"
-        "top" keeps the easiest, or the hardest. The others draw from all difficulties: at small
-        fractions "top" would be a biased sample. "stratified" draws the same number from each of
-        50 intervals of difficulty, or all that an interval has [2]_. "beta" draws by a Beta
-        density of the rank of the difficulty. Its center is the middle if most samples are kept,
-        and moves to the easy end as fewer are kept [3]_.
+        "top" keeps the easiest samples, or the hardest. At small fractions that is a biased
+        sample; the other two draw from all difficulties. "stratified" draws the same number from
+        each of 50 intervals of difficulty, or all samples of a smaller interval [2]_. "beta" draws
+        by a Beta density of the rank of the difficulty. It is centered in the middle if most
+        samples are kept, and moves to the easy end as fewer are kept [3]_.
     cutoff : float in [0, 1), default=0.0
-        Fraction of the hardest samples, often those with wrong labels, that "stratified" and
-        "beta" leave out of the draw.
+        Fraction of the hardest samples, which often have wrong labels, that "stratified" and
+        "beta" never draw.
     random_state : int, RandomState instance or None, default=None
-        Seeds the draw.
+        Seed of the draw.
 
     Attributes
     ----------
     scorer_ : difficulty scorer or Pipeline
         The fitted scorer.
     difficulty_ : ndarray of shape (n_samples,)
-        Difficulty of the fitted samples, larger = harder. NaN where the weight is 0.
+        Difficulty of the samples of `fit`, larger = harder. NaN for samples of weight 0.
     support_ : ndarray of shape (n_samples,), dtype bool
-        The samples kept. Ties at the cut are broken by the order of the samples.
+        Which samples are kept. Ties at the cut are broken by the order of the samples.
     n_features_in_, feature_names_in_ : int and ndarray of str
-        Of `scorer_`, where it has them.
+        Number and names of features, if `scorer_` has them.
 
     See Also
     --------
     SubsetClassifier : Fit a classifier on the chosen samples.
-    MaxEntropySelector : Choose the samples a model is least confident about.
-    skcalib.difficulty.DifficultyAwareClassifier : Weighs the samples instead of leaving them out.
+    MaxEntropySelector : Choose the samples that a model is least confident about.
+    skcalib.difficulty.DifficultyAwareClassifier : Weight the samples, and keep all.
 
     References
     ----------
@@ -97,8 +97,8 @@ class DifficultySelector(BaseSelector):
     .. [2] H. Zheng, R. Liu, F. Lai, A. Prakash, "Coverage-centric Coreset Selection for High
        Pruning Rates", ICLR 2023.
     .. [3] Y. Cho, B. Shin, C. Kang, C. Yun, "Lightweight Dataset Pruning without Full Training via
-       Example Difficulty and Prediction Uncertainty", ICML 2025, Sec. 3.3, of predictions in place
-       of ranks.
+       Example Difficulty and Prediction Uncertainty", ICML 2025, Sec. 3.3 (which has predictions
+       in place of ranks).
 
     Examples
     --------
@@ -154,14 +154,14 @@ class DifficultySelector(BaseSelector):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a list of n_samples objects
-            What the scorer takes.
+            Samples, in the form that the scorer takes.
         y : array-like of shape (n_samples,), default=None
-            Labels. None for a scorer that needs none.
+            Labels; None if the scorer needs none.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights for the scorer. Samples of weight 0 are neither counted nor kept; otherwise a
-            sample counts as one, whatever its weight.
+            Weights for the scorer. Samples of weight 0 are not counted and never kept; all others
+            count as one sample.
         **fit_params : dict
-            Further parameters of the `fit_difficulty` of the scorer, such as the `groups` of
+            Further parameters of the scorer's `fit_difficulty`, such as the `groups` of
             :class:`~skcalib.difficulty.LossScorer`.
 
         Returns
@@ -173,14 +173,15 @@ class DifficultySelector(BaseSelector):
         ------
         ValueError
             If both `fraction` and `n_samples` are given, if X has fewer samples than `n_samples`,
-            if a weight is negative or the scorer takes no weights, or if a difficulty is NaN.
+            if a weight is negative, if weights are given and the scorer takes none, or if a
+            difficulty is NaN.
         TypeError
-            If `scorer` is neither a difficulty scorer nor ends in one.
+            If `scorer` is not a difficulty scorer or a Pipeline that ends in one.
         """
         X, labels, n = indexable_samples(X, y)
         weight = check_weights(sample_weight, n)
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
-        # Raises a bad count before the scorer is fitted.
+        # Raise for a bad count before the scorer is fitted.
         count_to_choose(len(used), **self._count())
         warn_if_fitted(scorer=self.scorer)
         params = self._scorer_params(weight, fit_params)
@@ -194,16 +195,16 @@ class DifficultySelector(BaseSelector):
         return self
 
     def select(self, X: Any, y: ArrayLike | None = None, *arrays: Any) -> Any:
-        """Choose among other samples: return these rows of X and of every other array.
+        """Choose among other samples, and return the chosen rows of X and of every array.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, scored anew by the fitted scorer.
+            Samples, which the fitted scorer scores.
         y : array-like of shape (n_samples,), default=None
-            Their labels. None takes the difficulty without labels, which cannot see a wrong one.
+            Their labels. None uses the difficulty without labels, which cannot notice wrong ones.
         *arrays : array-likes of length n_samples
-            Whatever goes with the samples.
+            Further arrays with one entry per sample.
 
         Returns
         -------
@@ -267,28 +268,28 @@ class DifficultySelector(BaseSelector):
 
 
 def _draw_stratified(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[np.intp]:
-    """Return positions: equally many of every interval of difficulty, which is sorted."""
+    """Return positions, equally many from every interval of the (sorted) difficulty."""
     finite = difficulty[np.isfinite(difficulty)]
     low, high = (finite[0], finite[-1]) if len(finite) else (0.0, 1.0)
     edges = np.linspace(low, high, N_STRATA + 1)[1:-1]
     stratum = np.searchsorted(edges, difficulty, side="right")
     sizes = np.bincount(stratum, minlength=N_STRATA)
-    # The smallest strata first: the following ones share what these lack.
+    # Start with the smallest strata: what they lack is shared among the others.
     shares = np.zeros(N_STRATA, dtype=int)
     for n_open, k in zip(range(N_STRATA, 0, -1), np.argsort(sizes, kind="stable")):
         shares[k] = min(sizes[k], (n_chosen - shares.sum()) // n_open)
-    # By stratum, and in random order within it: the first ones of each are drawn.
+    # Order by stratum, at random within each, and draw the first ones of each.
     order = np.lexsort([uniform, stratum])
-    place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[stratum[order]]
-    return order[place < shares[stratum[order]]]
+    rank = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[stratum[order]]
+    return order[rank < shares[stratum[order]]]
 
 
 def _draw_beta(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[np.intp]:
-    """Return positions by a Beta density of the rank, from 0 for the hardest, which is last."""
+    """Return positions, drawn by a Beta density of the rank; the difficulty is sorted."""
     n = len(difficulty)
     easiness = 1 - (np.arange(n) + 0.5) / n
     pruned = 1 - n_chosen / n
-    # Its mean moves from the middle to the easy end as more is pruned.
+    # The mean of the density moves from the middle to the easy end as more is pruned.
     b = BETA_STRENGTH * 0.5 * (1 - pruned**2)
     density = beta.pdf(easiness, BETA_STRENGTH - b, b)
     return np.argsort(-drawn_scores(density, uniform), kind="stable")[:n_chosen]

@@ -1,4 +1,4 @@
-"""Choose the samples a model is least confident about."""
+"""Choose the samples that a model is least confident about."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ..utils.meta._estimators import (
 from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ._base import BaseSelector, count_to_choose, drawn_scores, top_rows
 
-# Scores of a block of probabilities; larger = more informative. The entropy sums sorted rows, so
-# that rows with the same values in another order tie exactly.
+# Scores of a block of probabilities, larger = more informative. The entropy is summed over sorted
+# rows, so that rows with the same values in another order tie exactly.
 _SCORES = {
     "entropy": lambda block: row_entropy(np.sort(block, axis=1)),
     "margin": lambda block: -row_margin(block),
@@ -37,58 +37,60 @@ _SCORES = {
 
 
 class MaxEntropySelector(BaseSelector):
-    """Choose the most informative samples by the uncertainty of a classifier.
+    """Choose the samples that a classifier is least confident about, to train on fewer samples.
 
-    Training once on a part of the samples costs accuracy where data are scarce: on 96 small tasks
-    with right labels, the 30 % that are least certain cost .152 accuracy on average and .58 at
-    worst, a random 30 % .073 on average. The 70 % of the default change it by less than .005 on
-    average, and cost .12 at worst; a random 70 % cost .013 on average.
+    Training on fewer samples costs accuracy if data are scarce. On 96 small tasks with right
+    labels, the default (the least certain 70 %) changed accuracy by less than .005 on average and
+    cost .12 at worst; a random 70 % cost .013 on average. The least certain 30 % cost .152 on
+    average and .58 at worst; a random 30 % cost .073 on average.
 
     Each sample gets a score from its predicted class probabilities, larger = more informative, and
-    the largest scores are chosen [1]_. :meth:`transform` returns the scores of all samples, as a
-    step of a Pipeline must. :meth:`select` returns the chosen samples.
-    :class:`~skcalib.selection.SubsetClassifier` trains on them in a Pipeline or a grid search.
+    the samples with the largest scores are chosen [1]_. :meth:`select` returns the chosen samples;
+    :meth:`transform` returns the scores of all samples, as a step of a Pipeline must.
+    :class:`~skcalib.selection.SubsetClassifier` trains a classifier on the chosen samples, also in
+    a Pipeline or a grid search.
 
     Parameters
     ----------
     estimator : classifier with predict_proba, or None, default=None
-        `fit` trains a clone of it and scores its ``predict_proba(X)``; wrap a trained model in
-        :class:`sklearn.frozen.FrozenEstimator` to use it as it is. With None, X holds the class
-        probabilities themselves, shape (n_samples, n_classes).
+        `fit` trains a clone and scores its ``predict_proba(X)``. Wrap a trained model in
+        :class:`sklearn.frozen.FrozenEstimator` to use it without training. None means that X holds
+        class probabilities, shape (n_samples, n_classes).
     fraction : float in (0, 1], default=None
         Fraction of the samples to choose, rounded to the nearest count, at least one. None means
-        0.7, or `n_samples` where that is given.
+        0.7, unless `n_samples` is given.
     n_samples : int, default=None
         Number of samples to choose, instead of a `fraction`.
     criterion : {"entropy", "margin", "least_confidence", "random"}, default="entropy"
-        The score: the entropy in nats, minus the difference of the two largest probabilities, one
-        minus the largest probability, or uniform random numbers (a baseline for comparisons).
+        The score. "entropy": the entropy of the probabilities, in nats. "margin": minus the
+        difference of the two largest probabilities. "least_confidence": one minus the largest
+        probability. "random": uniform random numbers, a baseline for comparisons.
     sampling : {"top", "soft"}, default="top"
-        "top" chooses the samples of the largest scores. "soft" draws without replacement, in
-        proportion to the score (for the margin, one minus it). Take "soft" if some labels are
-        wrong or classes are rare: the top would hold little else.
+        "top" chooses the samples with the largest scores. "soft" draws without replacement, in
+        proportion to the score (for "margin", one minus the margin). Use "soft" if some labels are
+        wrong or some classes rare: the largest scores may be mostly theirs.
     random_state : int, RandomState instance or None, default=None
         Seed of ``criterion="random"`` and of ``sampling="soft"``.
 
     Attributes
     ----------
     estimator_ : classifier
-        The fitted clone, or `estimator` itself if frozen. Absent with ``estimator=None``.
+        The fitted clone, or `estimator` itself if frozen. Not set with ``estimator=None``.
     scores_ : ndarray of shape (n_samples,)
-        Scores of the fitted samples, larger = more informative.
+        Scores of the samples of `fit`, larger = more informative.
     support_ : ndarray of shape (n_samples,), dtype bool
-        The chosen samples. Ties at the cut are broken by the order of the samples; rows of
-        probabilities that are equal up to the order of the classes tie.
+        Which samples are chosen. Ties at the cut are broken by the order of the samples; rows with
+        the same probabilities in another order tie.
     n_features_in_ : int
-        Number of columns of X seen in `fit`.
+        Number of columns of X in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, when X has string column names.
+        Names of the columns of X, if they are all strings.
 
     See Also
     --------
     SubsetClassifier : Fit a classifier on the chosen samples.
     DifficultySelector : Choose the easiest samples, or the hardest.
-    skcalib.nets.EpochPrioritizer : A choice anew in every epoch.
+    skcalib.nets.EpochPrioritizer : Choose again in every epoch of training.
 
     References
     ----------
@@ -148,10 +150,10 @@ class MaxEntropySelector(BaseSelector):
         X : array-like of shape (n_samples, n_features)
             Features, or class probabilities with ``estimator=None``.
         y : array-like of shape (n_samples,), default=None
-            Class labels; needed to train `estimator`, not used otherwise.
+            Class labels to train `estimator`; not used otherwise.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights for the fit of `estimator`. Samples of weight 0 are neither counted nor
-            chosen; otherwise a sample counts as one, whatever its weight.
+            Weights to train `estimator`. Samples of weight 0 are not counted and never chosen; all
+            others count as one sample.
         **fit_params : dict
             Further parameters of ``estimator.fit``.
 
@@ -163,20 +165,20 @@ class MaxEntropySelector(BaseSelector):
         Raises
         ------
         ValueError
-            If X holds no probabilities where it must, if both `fraction` and `n_samples` are
+            If X must hold probabilities and does not, if both `fraction` and `n_samples` are
             given, if X has fewer samples than `n_samples`, if `y` has a single class, if a weight
-            is negative, or if there are `fit_params` but no estimator.
+            is negative, or if `fit_params` are given without an estimator.
         """
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
-        X, _, n = indexable_samples(X, None)  # labels are for the estimator alone
+        X, _, n = indexable_samples(X, None)  # only the estimator uses labels
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
-        # Raises a bad count before the estimator is trained.
+        # Raise for a bad count before the estimator is trained.
         count_to_choose(len(rows), fraction=self.fraction, n_samples=self.n_samples)
         if self.estimator is None:
             if fit_params:
                 raise ValueError(
-                    f"estimator must be given where fit gets {sorted(fit_params)}, got None."
+                    f"estimator must be given with fit parameters {sorted(fit_params)}, got None."
                 )
             validate_data(self, X, skip_check_array=True)
         else:
@@ -189,28 +191,28 @@ class MaxEntropySelector(BaseSelector):
         self._seed = self._draw_seed()
         self.scores_ = self._score(X)
         self.support_ = np.zeros(n, dtype=bool)
-        # Samples of weight 0 have a score, but are not part of the choice or of its fraction.
+        # Samples of weight 0 have a score, but do not count for the fraction.
         self.support_[rows] = self.choose(self.scores_[rows])
         return self
 
     def select(self, X: ArrayLike, *arrays: Any) -> Any:
-        """Return the most informative samples of X, and the same ones of every other array.
+        """Choose the most informative samples of X, and return these rows of X and every array.
 
-        The samples of this X are scored anew, so they may be others than in `fit`.
+        X need not be that of `fit`: its samples are scored here.
 
         Parameters
         ----------
         X : array-like or dask array of shape (n_samples, n_features)
-            As in `fit`.
+            Samples, in the form that `fit` got.
         *arrays : array-likes or dask arrays of length n_samples
-            Labels, weights or whatever goes with the samples.
+            Labels, weights or other arrays with one entry per sample.
 
         Returns
         -------
         chosen : array, or list of arrays
-            The chosen rows of X, in order. With `arrays`, a list of these rows of each. Of a dask
-            array X they are lazy, in chunks of unknown sizes: the choice is made at once, by one
-            process that holds a number per sample, and X is read again for the chosen rows.
+            The chosen rows of X, in order. With `arrays`, a list of these rows of each. If X is a
+            dask array, they are lazy, in chunks of unknown size: the choice is made at once, by
+            one process that holds one number per sample, and X is read again for the chosen rows.
 
         Raises
         ------
@@ -230,42 +232,47 @@ class MaxEntropySelector(BaseSelector):
         return chosen if arrays else chosen[0]
 
     def score_proba(self, y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[np.floating]:
-        """Score class probabilities by a criterion other than "random"; `fit` is not needed.
+        """Score class probabilities; `fit` is not needed.
 
         Parameters
         ----------
         y_proba : array-like of shape (n_samples, n_classes)
             Class probabilities.
         name : str, default="y_proba"
-            Their name in errors.
+            Name of the probabilities in error messages.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Larger = more informative.
+            Scores of the criterion, larger = more informative.
+
+        Raises
+        ------
+        ValueError
+            If `criterion` is "random", or if `y_proba` holds no probabilities.
         """
         if self.criterion == "random":
-            raise ValueError("criterion must judge probabilities for score_proba, got 'random'.")
+            raise ValueError("criterion must not be 'random' for score_proba, got 'random'.")
         blocks = iter_proba_blocks(as_proba(y_proba, name=name), name=name)
         return np.concatenate([_SCORES[self.criterion](block) for _, block in blocks])
 
     def choose(self, scores: NDArray[np.floating], uniform: NDArray | None = None) -> NDArray:
-        """Choose samples by their scores, as `fit` does.
+        """Choose samples by given scores, as `fit` does.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
             Scores of the criterion, larger = more informative.
         uniform : ndarray of shape (n_samples,), default=None
-            Random numbers in [0, 1) for ``sampling="soft"``; None takes those of `fit`.
+            Random numbers in [0, 1) for ``sampling="soft"``; None uses those of `fit`.
 
         Returns
         -------
         chosen : ndarray of shape (n_samples,), dtype bool
-            The chosen samples.
+            True for chosen samples.
         """
         if self.sampling == "soft":
-            if uniform is None:  # not the numbers that criterion="random" gives
+            if uniform is None:  # other numbers than those of criterion="random"
                 check_is_fitted(self)
                 uniform = np.random.RandomState(self._seed ^ 1).uniform(size=len(scores))
             # The margin's scores are in [-1, 0]; the others are not negative.
@@ -282,7 +289,7 @@ class MaxEntropySelector(BaseSelector):
         return {} if self.estimator is None else {"estimator": self.estimator}
 
     def _choice(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return the chosen among samples whose scores come from chunks."""
+        """Choose samples by scores that were computed chunk by chunk."""
         if self.criterion == "random":  # each chunk has drawn the same numbers
             scores = np.random.RandomState(self._seed).uniform(size=len(scores))
         return self.choose(scores)
@@ -295,7 +302,7 @@ class MaxEntropySelector(BaseSelector):
         else:
             name, values = "y_proba", self.estimator_.predict_proba(X)
         if self.criterion == "random":
-            # Only counted, but refused as by the other criteria.
+            # Only the number of rows matters, but invalid probabilities are errors as usual.
             proba = check_proba_matrix(values, name=name)
             return np.random.RandomState(self._seed).uniform(size=len(proba))
         return self.score_proba(values, name=name)

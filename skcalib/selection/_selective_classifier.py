@@ -1,4 +1,4 @@
-"""A classifier that declines to answer where its error rate could exceed a limit."""
+"""A classifier that declines to answer if it is not confident enough to keep an error rate."""
 
 from __future__ import annotations
 
@@ -60,64 +60,65 @@ _NAMES = {*_FROM_PROBA, *_FROM_LOGITS}
 
 
 class SelectiveClassifier(DelegatingClassifier):
-    """Answer only where the error rate of the answers stays below a limit.
+    """Answer only if confident, so that the error rate of the answers stays below a limit.
 
-    It learns a threshold of confidence from calibration samples, and declines to answer below it.
-    On new samples of the same distribution, at most a fraction `risk` of the answers is wrong. An
-    unlucky draw of the calibration samples breaks this limit, with probability at most `delta`. A
+    `fit` finds a confidence threshold on calibration samples; below it, the classifier declines to
+    answer. On new samples from the same distribution, at most a fraction `risk` of the answers is
+    wrong. This holds with probability 1 - `delta` over the draw of the calibration samples. (A
     threshold read off the empirical risk-coverage curve, as by
-    :func:`~skcalib.metrics.coverage_at_risk`, breaks its limit about half of the time.
+    :func:`~skcalib.metrics.coverage_at_risk`, exceeds its limit about half of the time.)
 
     Parameters
     ----------
     estimator : classifier with `predict_proba`, or with `decision_function`
-        The classifier. Pass a trained one as ``sklearn.frozen.FrozenEstimator(model)``, and give
-        `fit` samples that it has not seen. Any other is cloned and fitted on all samples; its
-        threshold comes from out-of-fold confidences.
+        The classifier. Pass a trained one as ``sklearn.frozen.FrozenEstimator(model)``, and pass
+        `fit` samples that it was not trained on. Otherwise a clone is fitted on all samples, and
+        the threshold comes from out-of-fold confidences.
     risk : float or dict of class to float, default=0.05
-        Largest error rate of the answers, in (0, 1). A dict names one for every class: of the
-        answers that say a class at most that fraction is wrong. The classes share `delta` evenly,
-        so that all the limits hold together, and each has a threshold of its own.
+        Largest error rate of the answers, in (0, 1). A dict sets one for every class: the largest
+        fraction of wrong answers among the answers of that class. Every class then has its own
+        threshold, and all limits hold together with probability 1 - `delta`.
     delta : float, default=0.1
         Probability with which the limit may be exceeded, in (0, 1).
     confidence : {"msp", "entropy", "margin", "max_logit", "energy"} or estimator, default="msp"
-        What ranks the samples. The first three are read off `predict_proba`: largest probability,
-        minus the entropy, difference of the two largest probabilities. The next two are read off
-        `decision_function`. An estimator with `score_samples`, such as a difficulty scorer or a
-        Pipeline that ends in one, is cloned, fitted on the samples of `fit`, and asked how normal
-        a sample is; the threshold comes from samples that it was not fitted on. One that is
-        trained goes in as ``FrozenEstimator(scorer)``.
+        The confidence that the threshold is for. From `predict_proba`: "msp" is the largest
+        probability, "entropy" minus the entropy, "margin" the difference of the two largest
+        probabilities. From `decision_function`: "max_logit" is the largest logit, "energy" the
+        log-sum-exp of the logits. An estimator with `score_samples`, such as a difficulty scorer
+        or a Pipeline that ends in one, is cloned and fitted too, and scores how normal a sample
+        is; the threshold comes from samples that it was not fitted on. Pass a trained one as
+        ``FrozenEstimator(scorer)``.
     cv : int, cross-validation generator or iterable, default=5
-        Folds for the out-of-fold confidence; an int is a number of stratified folds, which keep
-        groups together where `fit` gets `groups`. Not used with a frozen estimator, unless
-        `confidence` is an estimator that is not frozen.
+        Folds for out-of-fold confidences; an int is a number of stratified folds. They keep
+        `groups` together if `fit` gets them. Not used with a frozen estimator, unless `confidence`
+        is an estimator that is not frozen.
     reject_label : int or str, default=None
-        What `predict` returns where the classifier declines. None means "reject" if labels are
-        strings; else -1 or, with negative classes, one less than the smallest. The dtype of
-        predictions holds this label and the classes: integers for boolean labels.
+        What `predict` returns for declined samples. None means "reject" if labels are strings;
+        otherwise -1 or, with negative classes, the smallest class minus one. Predictions have a
+        dtype that holds it: integers for boolean labels.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
     verbose : int, default=0
-        Whether to print every fold and other step of `fit`, and its seconds; 0 prints nothing.
+        Whether to print every step of `fit`, such as a fold, and its seconds; 0 prints nothing.
 
     Attributes
     ----------
     threshold_ : float or ndarray of shape (n_classes,)
-        Samples of larger confidence are answered; inf where no threshold keeps the limit. Where
+        Samples with a larger confidence are answered; inf if no threshold keeps the limit. If
         `risk` is a dict, one for every predicted class, in the order of `classes_`.
     coverage_ : float
         Fraction of the calibration samples that are answered.
     error_rate_ : float
-        Error rate of these answers; NaN without any. Of shares of people: how many of them
-        disagree on average.
+        Error rate of these answers; NaN without answers. If `y` holds shares of people, the
+        average fraction of people who disagree.
     risk_bound_ : float or ndarray of shape (n_classes,)
-        Upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 where
-        nothing is answered. Where `risk` is a dict, one for every predicted class.
+        Upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 if nothing is
+        answered. If `risk` is a dict, one for every predicted class.
     n_copies_ : int
-        How many rows of X are equal to an earlier one; equal rows count as a group. They are not
-        looked for in a dask array.
+        Number of rows of X that equal an earlier row; equal rows count as a group. 0 for a dask
+        array, where they are not searched for.
     reject_label_ : int or str
-        What `predict` returns where the classifier declines.
+        What `predict` returns for declined samples.
     estimator_ : classifier
         The fitted classifier.
     confidence_ : estimator or str
@@ -125,39 +126,36 @@ class SelectiveClassifier(DelegatingClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_, feature_names_in_ : int and ndarray of str
-        Of `estimator_`, where it has them.
+        Number and names of features, if `estimator_` has them.
 
     See Also
     --------
     skcalib.metrics.risk_coverage_curve : Error rate against the fraction that is answered.
     skcalib.metrics.coverage_at_risk : The empirical coverage, without a guarantee.
-    skcalib.plots.RiskCoverageDisplay : Draws the curve and its threshold.
+    skcalib.plots.RiskCoverageDisplay : Plots the curve and the threshold.
 
     Notes
     -----
-    The guarantee is exact for a frozen estimator and independent calibration samples. Given the
-    value of a threshold, the calibration samples above it are independent draws from all samples
-    above it, so the number of errors among them is binomial. Thresholds are tested from strict to
-    lax until one fails, from several starting points that share `delta` [1]_. This costs nothing
-    if lower thresholds have higher error rates, as with a useful confidence. Out-of-fold
-    confidences come from classifiers that have seen fewer samples than the final one: the limit
-    holds as far as they resemble it.
+    The guarantee is exact for a frozen estimator and independent calibration samples: the number
+    of errors among the samples above a given threshold is binomial. Thresholds are tested from
+    strict to lax until one fails, from several starting points that share `delta` [1]_. This loses
+    nothing if lower thresholds have higher error rates, as with a useful confidence. Without a
+    frozen estimator, out-of-fold confidences come from classifiers that were fitted on fewer
+    samples than the final one: the limit holds as far as they resemble it.
 
-    Samples that belong together tell less. With `groups`, and for equal rows of X, the binomial
-    test takes as many samples as have the variance that is found between groups [2]_, and one a
-    group as long as fewer than three groups hold an error. This is no exact bound: in simulations
-    of 60 groups of 10 samples and more, the limit is exceeded in less than `delta` of the draws
-    (see the guide to guarantees).
+    With `groups`, and for equal rows of X, the binomial test uses the effective number of samples,
+    by the variance between groups [2]_, and the number of groups as long as fewer than three
+    groups hold an error. This bound is not exact. In simulations with 60 groups of 10 samples or
+    more, the limit was exceeded in less than `delta` of the draws (see the guide to guarantees).
 
-    Where people differ about labels, the answers that are given have at most a fraction `risk` of
-    people against them, on average over samples. The test bets against a larger fraction [3]_,
-    and is exact for independent samples. Where opinions vary less than right and wrong do, it
-    answers more than the binomial test of a label drawn from the shares. Samples that belong
-    together are one bet, by their sum, no larger than the largest group of `fit`. Shares of 0 and
-    1 alone are labels. Of more than 200 confidences, 200 are tried as a threshold.
+    If `y` holds shares of people, on average at most a fraction `risk` of people disagree with an
+    answer. The test is by betting [3]_ and is exact for independent samples. If opinions vary less
+    than 0 and 1 do, it answers more samples than the binomial test of a label drawn from the
+    shares. The samples of a group make one bet by their sum. Shares that are all 0 or 1 are
+    labels. With more than 200 distinct confidences, 200 of them are tried as thresholds.
 
-    At least ``log(delta) / log(1 - risk)`` calibration samples are needed, 45 for the defaults and
-    230 for ``risk=0.01``; that many suffice if none of them is wrong.
+    At least ``log(delta) / log(1 - risk)`` calibration samples are needed, 45 with the defaults
+    and 230 with ``risk=0.01``; that is enough if no answer is wrong.
 
     References
     ----------
@@ -187,7 +185,7 @@ class SelectiveClassifier(DelegatingClassifier):
     threshold_: float | NDArray[np.floating]
     risk_bound_: float | NDArray[np.floating]
 
-    # With metadata routing, `groups` are for the folds, and for an estimator that requests them.
+    # With metadata routing, `groups` go to the folds, and to an estimator that requests them.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -234,21 +232,22 @@ class SelectiveClassifier(DelegatingClassifier):
         Parameters
         ----------
         X : array-like or dask array of shape (n_samples, n_features)
-            Samples; for a frozen estimator, samples that it was not trained on. With a frozen
-            estimator they may lie in chunks of a dask array: confidences are counted in cells
-            then, and the threshold is the largest confidence of a cell that is declined.
+            Samples; with a frozen estimator, samples that it was not trained on, also as a dask
+            array. In chunks, confidences are counted in cells, and the threshold is the largest
+            confidence of a declined cell.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Class labels. With a frozen estimator, in memory, also the shares of people who chose
-            each class, in [0, 1], rows that sum to 1, columns in the order of its classes or
-            named by them. An answer counts as wrong by the share of people who disagree.
+            Class labels. With a frozen estimator, in memory, also the share of people who chose
+            each class: rows that sum to 1, with columns in the order of the estimator's classes or
+            named after them. An answer then counts as wrong by the share who disagree.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
-            Which samples belong together, such as those of a patient, by names of any kind. No
-            group is in two folds, and the bound of the error rate allows for errors that gather
-            in groups, with a frozen estimator too. Equal rows of X are a group without being
-            asked. Passed to the `fit` of an estimator that takes groups as well.
+            Which samples belong together, such as those of a patient: names or numbers. Folds keep
+            groups together, and the bound of the error rate accounts for errors that cluster in
+            groups. Equal rows of X are always a group. `groups` is also passed to an estimator
+            whose `fit` takes it.
         **fit_params : dict
-            Passed to ``estimator.fit``; values with one entry per sample are cut to the folds.
+            Passed to ``estimator.fit``; values with one entry per sample are sliced with the
+            folds.
 
         Returns
         -------
@@ -258,15 +257,17 @@ class SelectiveClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If `risk` is a dict that lacks a class, or names one that is none.
-            If `y` holds shares of people where something has to be fitted to labels.
-            If `fit_params` hold `sample_weight`, which the exact binomial test cannot use. If
-            `reject_label` is a class, or of another type.
+            If `risk` is a dict whose keys are not the classes; if `y` holds shares of people and
+            the estimator, or the confidence, is to be fitted; if `sample_weight` is given, which
+            the exact binomial test cannot use; if `reject_label` is a class, or of another type
+            than the classes.
+        TypeError
+            If X is a dask array and the estimator is not frozen.
 
         Warns
         -----
         SkcalibWarning
-            If no threshold keeps the limit, so that every sample is declined.
+            If no threshold keeps the limit, so every sample is declined.
         """
         if is_chunked(X):
             return self._fit_chunks(X, y, groups)
@@ -277,8 +278,7 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         if holds_shares(y):
             return self._fit_to_shares(X, y, groups)
-        weight = fit_params.get("sample_weight")
-        X, labels = samples_and_labels(X, y, groups=groups, sample_weight=weight)
+        X, labels = samples_and_labels(X, y, groups=groups)
         check_several_classes(np.unique(labels))
         confidence = None if isinstance(self.confidence, str) else self.confidence
         warn_if_fitted(estimator=self.estimator, confidence=confidence)
@@ -292,22 +292,22 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep(fitted, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         if frozen:
-            self._look_at(X, encode(labels, self.classes_))
+            self._warn_of_order(X, encode(labels, self.classes_))
         if folds is None:
-            judged = _judge(self.estimator_, self.confidence_, X, labels, self.classes_)
+            evaluated = _evaluate(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
-            judge = partial(self._judge_fold, X, labels, params)
-            judged = left_out(judge, folds, self.n_jobs, step)
-        apart, self.n_copies_ = together(X, groups, labels, tell=folds is None)
-        return self._find_threshold(judged, apart)
+            evaluate = partial(self._evaluate_fold, X, labels, params)
+            evaluated = left_out(evaluate, folds, self.n_jobs, step)
+        codes, self.n_copies_ = together(X, groups, labels, tell=folds is None)
+        return self._find_threshold(evaluated, codes)
 
     def _fit_to_shares(self, X: Any, y: Any, groups: Any) -> Self:
-        """Find the threshold of a frozen classifier where y holds shares of people."""
+        """Find the threshold of a frozen classifier if y holds shares of people."""
         ready = isinstance(self.confidence, str | FrozenEstimator)
         if not (isinstance(self.estimator, FrozenEstimator) and ready):
             raise ValueError(
-                "y must hold one label for every sample where something is fitted to them, got "
-                "shares of people; a classifier or confidence that is trained goes in as "
+                "y must hold one label for every sample to fit a classifier or confidence, got "
+                "shares of people; pass trained ones as "
                 "sklearn.frozen.FrozenEstimator(classifier)."
             )
         X, _ = indexable(as_features(X), y)
@@ -320,13 +320,13 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep(self.estimator, classes)
         self.confidence_ = self.confidence
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
-        self._look_at(X, shares.argmax(axis=1))
-        judged = _judge(self.estimator_, self.confidence_, X, shares, self.classes_)
-        apart, self.n_copies_ = together(X, groups, tell=True)
-        return self._find_threshold(judged, apart)
+        self._warn_of_order(X, shares.argmax(axis=1))
+        evaluated = _evaluate(self.estimator_, self.confidence_, X, shares, self.classes_)
+        codes, self.n_copies_ = together(X, groups, tell=True)
+        return self._find_threshold(evaluated, codes)
 
-    def _look_at(self, X: Any, codes: NDArray[np.intp]) -> None:
-        """Warn where the probabilities of a frozen classifier fit other labels far better."""
+    def _warn_of_order(self, X: Any, codes: NDArray[np.intp]) -> None:
+        """Warn if the probabilities of a frozen classifier fit other labels far better."""
         if not hasattr(self.estimator_, "predict_proba"):
             return
         proba = class_columns(self.estimator_, X, self.classes_)
@@ -335,14 +335,14 @@ class SelectiveClassifier(DelegatingClassifier):
         tell_of_order(proba, codes, self.classes_, **given)
 
     def _find_threshold(
-        self, judged: NDArray[np.floating], groups: NDArray[np.intp] | None
+        self, evaluated: NDArray[np.floating], groups: NDArray[np.intp] | None
     ) -> Self:
-        """Find and keep the threshold, or one for every class, of what `_judge` returns."""
-        score, correct, column = judged.T
+        """Set the threshold, or one for every class, from what `_evaluate` returns."""
+        score, correct, column = evaluated.T
         if isinstance(self.risk, dict):
             return self._keep_thresholds(score, correct, column.astype(np.intp), groups)
         found = risk_control(score, correct, risk=self.risk, delta=self.delta, groups=groups)
-        return self._keep_threshold(found, len(judged))
+        return self._keep_threshold(found, len(evaluated))
 
     def _keep_thresholds(
         self,
@@ -351,12 +351,12 @@ class SelectiveClassifier(DelegatingClassifier):
         column: NDArray[np.intp],
         groups: NDArray[np.intp] | None,
     ) -> Self:
-        """Find and keep a threshold for every predicted class, which `column` counts."""
+        """Set a threshold for every predicted class; `column` is that of each prediction."""
         limits = _risks_of_classes(self.risk, self.classes_)
-        # The probability that one of several limits is exceeded is at most the sum.
+        # Bonferroni: the probabilities of exceeding a limit add up to `delta`.
         delta = self.delta / len(limits)
         found = [
-            _controlled(score, correct, groups, column == k, limit, delta)
+            _control_risk(score, correct, groups, column == k, limit, delta)
             for k, limit in enumerate(limits)
         ]
         n_accepted = sum(part.n_accepted for part in found)
@@ -367,16 +367,17 @@ class SelectiveClassifier(DelegatingClassifier):
         return self
 
     def _keep_threshold(self, found: RiskControl, n_samples: int) -> Self:
+        """Set the attributes of a threshold; warn if it declines every sample."""
         self.threshold_ = found.threshold
         self.coverage_ = found.n_accepted / n_samples
         self.error_rate_ = found.n_errors / found.n_accepted if found.n_accepted else np.nan
         self.risk_bound_ = found.bound
         if not found.n_accepted:
-            advice = "take more samples, a larger risk, or another confidence"
+            advice = "use more samples, a larger risk, or another confidence"
             if not isinstance(self.risk, dict):
                 least = int(np.ceil(np.log(self.delta) / np.log1p(-self.risk)))
                 if n_samples < least:
-                    advice = f"it takes at least {least} samples, or a larger risk"
+                    advice = f"use at least {least} samples, or a larger risk"
             warn(
                 f"No threshold keeps the error rate below risk={self.risk} with the "
                 f"{n_samples} samples of fit: every sample is declined; {advice}."
@@ -384,22 +385,22 @@ class SelectiveClassifier(DelegatingClassifier):
         return self
 
     def _fit_chunks(self, X: Any, y: Any, groups: Any) -> Self:
-        """Find the threshold of a frozen classifier where X is a dask array."""
+        """Find the threshold of a frozen classifier on a dask array."""
         ready = isinstance(self.confidence, str | FrozenEstimator)
         if not (isinstance(self.estimator, FrozenEstimator) and ready):
             raise TypeError(
-                "X must be in memory here, got a collection of dask: in chunks the classifier is "
-                "a trained one, SelectiveClassifier(FrozenEstimator(model))."
+                "X must be in memory here, got a collection of dask: that takes a trained "
+                "classifier, SelectiveClassifier(FrozenEstimator(model))."
             )
         if groups is not None:
-            raise ValueError("groups must be None where X is a dask array, got groups.")
+            raise ValueError("groups must be None if X is a dask array, got groups.")
         if holds_shares(y):
             raise ValueError(
-                "y must hold one label for every sample where X is a dask array, got shares of "
-                "people: take a part of all samples, in memory."
+                "y must hold one label for every sample if X is a dask array, got shares of "
+                "people: use a part of the samples, in memory."
             )
         if isinstance(self.risk, dict):
-            raise ValueError(f"risk must be a number where X is a dask array, got {self.risk}.")
+            raise ValueError(f"risk must be a number if X is a dask array, got {self.risk}.")
         X, y = aligned(True, X=X, y=y)
         labels = as_labels(distinct(y), name="y")
         check_several_classes(labels)
@@ -409,7 +410,7 @@ class SelectiveClassifier(DelegatingClassifier):
         of_chunk = partial(_cells_of_chunk, self.estimator_, self.confidence_)
         cells = reduce_chunks(of_chunk, add, X, y)
         n_samples, n_errors = cells.sums.astype(np.intp)
-        self.n_copies_ = 0  # not looked for
+        self.n_copies_ = 0  # not searched for
         found = risk_control_of_counts(
             cells.largest, n_samples, n_errors, risk=self.risk, delta=self.delta
         )
@@ -418,13 +419,13 @@ class SelectiveClassifier(DelegatingClassifier):
     def _fit_pair(
         self, X: Any, labels: NDArray, rows: NDArray[np.intp] | None, params: dict[str, Any]
     ) -> tuple[Any, Any]:
-        """Fit a clone of the classifier, and of the confidence if it is an estimator."""
+        """Fit a clone of the classifier, and one of the confidence if it is an estimator."""
         estimator = fit_clone(self.estimator, X, labels, rows, params)
         if isinstance(self.confidence, str):
             return estimator, self.confidence
         return estimator, fit_clone(self.confidence, X, labels, rows)
 
-    def _judge_fold(
+    def _evaluate_fold(
         self,
         X: Any,
         labels: NDArray,
@@ -432,10 +433,10 @@ class SelectiveClassifier(DelegatingClassifier):
         train: NDArray[np.intp],
         test: NDArray[np.intp],
     ) -> NDArray[np.floating]:
+        """Return what `_evaluate` does for the test samples of a fold, fitted to the others."""
         estimator, confidence = self._fit_pair(X, labels, train, params)
-        # Of the classes of y alone: the fold knows no others.
         part, known = _safe_indexing(X, test), np.unique(labels)
-        return _judge(estimator, confidence, part, labels[test], known)
+        return _evaluate(estimator, confidence, part, labels[test], known)
 
     def confidence_samples(self, X: Any) -> NDArray[np.floating]:
         """Return the confidence that is compared with `threshold_`: larger = more confident.
@@ -448,7 +449,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         confidence : ndarray or dask array of shape (n_samples,)
-            In the units of `confidence`. Lazy where X is a dask array.
+            In the units of `confidence`. Lazy if X is a dask array.
         """
         check_is_fitted(self)
         if is_chunked(X):
@@ -456,7 +457,7 @@ class SelectiveClassifier(DelegatingClassifier):
         return _answer_confidence(self.estimator_, self.confidence_, as_features(X))
 
     def accept(self, X: Any) -> NDArray[np.bool_]:
-        """Tell which samples are answered.
+        """Return which samples are answered.
 
         Parameters
         ----------
@@ -466,7 +467,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         accepted : ndarray or dask array of shape (n_samples,)
-            True where the confidence is above `threshold_`. Lazy where X is a dask array.
+            True if the confidence is above `threshold_`. Lazy if X is a dask array.
         """
         confidence = self.confidence_samples(X)
         if not isinstance(self.threshold_, np.ndarray):
@@ -477,10 +478,10 @@ class SelectiveClassifier(DelegatingClassifier):
         return confidence > self.threshold_[encode(predicted, self.classes_)]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of the samples that are answered.
+        """Predict the class, or `reject_label_` for declined samples.
 
-        In `score`, a declined sample counts as an error: among classifiers that keep the same
-        limit, the one that answers more scores higher.
+        In `score`, a declined sample counts as an error: of classifiers that keep the same limit,
+        the one that answers more samples scores higher.
 
         Parameters
         ----------
@@ -490,7 +491,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            Class labels, and `reject_label_` where the classifier declines.
+            Class labels, and `reject_label_` for declined samples.
         """
         check_is_fitted(self)
         if is_chunked(X):
@@ -500,13 +501,13 @@ class SelectiveClassifier(DelegatingClassifier):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # Declined samples carry no class.
+        # Declined samples count as errors.
         tags.classifier_tags.poor_score = True
         return tags
 
 
 def _reject_label(reject_label: int | str | None, classes: NDArray) -> int | str:
-    """Return what stands for "no answer": of the type of the classes, and none of them."""
+    """Return the label of declined samples: of the type of the classes, and not a class."""
     text = isinstance(classes.tolist()[0], str)
     if reject_label is None:
         reject_label = "reject" if text else int(min(0, classes.min())) - 1
@@ -532,43 +533,43 @@ def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.fl
             )
         with calling("y_proba", f"predict_proba of {type(estimator).__name__}"):
             return _FROM_PROBA[confidence](estimator.predict_proba(X))
-    # For two classes scikit-learn gives one score, the second class against the first: at most a
-    # difference of two logits. The largest logit and the energy depend on their level.
+    # For two classes, scikit-learn's one score is at most a difference of two logits; the largest
+    # logit and the energy need both.
     logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
     if logits is None or logits.ndim != 2:
         raise ValueError(
-            "confidence must be read off predict_proba where the classifier gives no score for "
-            f"every class, got {confidence!r} with {type(estimator).__name__}."
+            "confidence must be 'msp', 'entropy', 'margin' or an estimator if the classifier has "
+            f"no logit for every class, got {confidence!r} with {type(estimator).__name__}."
         )
     return _FROM_LOGITS[confidence](logits)
 
 
 def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> Cells:
-    """Return how many samples have a confidence in every cell, and how many of them are wrong."""
+    """Return the number of samples, and of errors, in every cell of the confidence."""
     score = correct = np.zeros(0)
     if len(X):  # a mask may have left a chunk without samples
         given = as_features(X), as_labels(y, name="y"), estimator.classes_
-        score, correct, _ = _judge(estimator, confidence, *given).T
+        score, correct, _ = _evaluate(estimator, confidence, *given).T
     score = score.astype(np.float64)
-    # Those in [0, 1]: many are next to 1, where only log-odds tell them apart.
+    # Confidences in [0, 1] get cells in log-odds: many are close to 1.
     are_proba = isinstance(confidence, str) and confidence in ("msp", "margin")
     return cells_of(score, np.array([np.ones_like(score), 1 - correct]), are_proba=are_proba)
 
 
-def _judge(
+def _evaluate(
     estimator: Any, confidence: Any, X: Any, truth: NDArray, classes: NDArray
 ) -> NDArray[np.floating]:
-    """Return (n, 3): confidence, 1 where the prediction is right, and its place in `classes`.
+    """Return (n, 3): confidence, correctness, and the column of the prediction in `classes`.
 
-    Where the truth is shares of people, those who agree with the prediction.
+    Correctness is 0 or 1; if `truth` is shares of people, it is the share who agree.
     """
     predicted = predict_labels(estimator, X)
-    sure, column = _answer_confidence(estimator, confidence, X), encode(predicted, classes)
-    right = truth[np.arange(len(truth)), column] if truth.ndim == 2 else predicted == truth
-    return np.column_stack([sure, right, column])
+    score, column = _answer_confidence(estimator, confidence, X), encode(predicted, classes)
+    correct = truth[np.arange(len(truth)), column] if truth.ndim == 2 else predicted == truth
+    return np.column_stack([score, correct, column])
 
 
-def _controlled(
+def _control_risk(
     score: NDArray[np.floating],
     correct: NDArray[np.floating],
     groups: NDArray[np.intp] | None,
@@ -576,7 +577,7 @@ def _controlled(
     risk: float,
     delta: float,
 ) -> RiskControl:
-    """Return the threshold of some of the samples."""
+    """Return the threshold for some of the samples."""
     if not rows.any():
         return RiskControl(np.inf, 0, 0, 1.0)
     some = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""Train a classifier on selected samples, where a Pipeline expects a classifier."""
+"""Train a classifier on selected samples, also in a Pipeline or a grid search."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from ..utils.meta._warnings import warn
 class SubsetClassifier(DelegatingClassifier):
     """Fit a classifier on the samples that a selector chooses.
 
-    The steps of a Pipeline cannot drop samples. This classifier, as the last one, can.
+    The transformers of a Pipeline cannot drop samples; this classifier, as its last step, can.
 
     Parameters
     ----------
     estimator : classifier
-        Fitted, as a clone, on the chosen samples.
+        The classifier. A clone is fitted on the chosen samples.
     selector : object with fit(X, y) and get_support()
-        For instance :class:`~skcalib.selection.MaxEntropySelector` or
-        :class:`~skcalib.selection.DifficultySelector`. Fitted, as a clone, on all training
-        samples.
+        For example :class:`~skcalib.selection.MaxEntropySelector` or
+        :class:`~skcalib.selection.DifficultySelector`. A clone is fitted on all samples.
 
     Attributes
     ----------
@@ -42,16 +41,16 @@ class SubsetClassifier(DelegatingClassifier):
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
-        The classes of all training samples, chosen or not, sorted, and others that the classifier
+        The classes, sorted: those of all samples, chosen or not, and others that the classifier
         knows.
     n_features_in_, feature_names_in_ : int and ndarray of str
-        Of `estimator_`, where it has them.
+        Number and names of features, if `estimator_` has them.
 
     See Also
     --------
-    MaxEntropySelector : Choose the samples a model is least confident about.
+    MaxEntropySelector : Choose the samples that a model is least confident about.
     DifficultySelector : Choose the easiest samples, or the hardest.
-    skcalib.nets.EpochPrioritizer : A choice anew in every epoch.
+    skcalib.nets.EpochPrioritizer : Choose again in every epoch of training.
 
     Examples
     --------
@@ -89,11 +88,11 @@ class SubsetClassifier(DelegatingClassifier):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. `estimator` gets those of the chosen samples, and `selector`
-            all if it takes weights. With metadata routing, they go to whoever requests them.
+            Weights of the samples, for `estimator`, and for `selector` if it takes weights. With
+            metadata routing, each gets them if it requests them.
         **fit_params : dict
-            Further parameters of ``estimator.fit``; those with one entry per sample are cut to the
-            chosen ones. With metadata routing they go to whoever requests them.
+            Further parameters of ``estimator.fit``; those with one entry per sample are sliced to
+            the chosen samples. With metadata routing, they go where they are requested.
 
         Returns
         -------
@@ -103,13 +102,13 @@ class SubsetClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If `y` has one class only or is no array of class labels, or if the weights are
-            negative or the classifier does not take them.
+            If `y` has only one class or is not an array of class labels, if a weight is negative,
+            or if weights are given and the classifier takes none.
 
         Warns
         -----
         SkcalibWarning
-            If no sample of a class is chosen; its probability will be 0.
+            If no sample of a class is chosen: the class will get probability 0.
         """
         X, labels = samples_and_labels(X, y, sample_weight=sample_weight)
         weight = check_weights(sample_weight, len(labels))
@@ -119,7 +118,7 @@ class SubsetClassifier(DelegatingClassifier):
         selector_params = self._selector_params(weight, fit_params)
         self.selector_ = fit_clone(self.selector, X, labels, params=selector_params)
         rows = self.selector_.get_support(indices=True)
-        # A class without a chosen sample has its column as well.
+        # A class without a chosen sample still has a column.
         self._keep(fit_clone(self.estimator, X, labels, rows, params), labels)
         lost = np.setdiff1d(labels, labels[rows])
         if lost.size:
@@ -132,7 +131,7 @@ class SubsetClassifier(DelegatingClassifier):
     def _selector_params(
         self, weight: NDArray | None, fit_params: dict[str, Any]
     ) -> dict[str, Any]:
-        # Without routing `fit_params` are meant for the estimator alone.
+        # Without routing, `fit_params` are for the estimator only.
         if _routing_enabled():
             return inner_fit_params(self, "selector", weight, fit_params)
         if weight is None or not takes(self.selector.fit, "sample_weight"):

@@ -190,7 +190,9 @@ def test_two_groups_are_enough_and_one_is_not():
     rows, halves = np.arange(0, 400, 4), np.arange(400) // 200
     low, high = prediction_powered_interval(cheap, proba, rows, y[rows], groups=halves)
     assert low < high
-    with pytest.raises(ValueError, match=r"^groups must hold at least two that were checked"):
+    with pytest.raises(
+        ValueError, match=r"^groups must have at least two groups with checked samples"
+    ):
         prediction_powered_interval(cheap, proba, rows, y[rows], groups=np.zeros(400))
 
 
@@ -338,7 +340,10 @@ def test_checks_that_are_no_draw_are_told():
         ({"y_cheap": np.full(50, 9)}, "labels must name the columns"),
         ({"inclusion": np.zeros(50)}, r"^inclusion must hold probabilities in \(0, 1\]"),
         ({"inclusion": np.ones(5)}, "^inclusion must have an entry for every sample, 50, got 5"),
-        ({"groups": np.zeros(50)}, "^groups must hold at least two that were checked, got one"),
+        (
+            {"groups": np.zeros(50)},
+            "^groups must have at least two groups with checked samples, got one",
+        ),
         ({"metric": "recall"}, "'metric' parameter"),
         ({"confidence_level": 1.0}, "'confidence_level' parameter"),
     ],

@@ -228,7 +228,7 @@ def test_pickle():
         ({"n_samples": 0}, dirichlet(5), "'n_samples' parameter .* must be an int in the range"),
         ({"n_samples": 6}, dirichlet(5), "n_samples must be at most the number of rows, 5, got 6"),
         ({"criterion": "best"}, dirichlet(5), "'criterion' parameter .* must be a str among"),
-        ({"fraction": 0.5, "n_samples": 2}, dirichlet(5), "n_samples must be None where fraction"),
+        ({"fraction": 0.5, "n_samples": 2}, dirichlet(5), "n_samples must be None if fraction"),
         ({}, np.ma.array(dirichlet(5), mask=True), "X must not be masked"),
         ({}, dirichlet(5) * 2, r"X must hold probabilities in \[0, 1\]"),
         ({}, dirichlet(5)[:, :3], "rows of X must sum to 1"),
@@ -241,7 +241,9 @@ def test_bad_input(params, proba, message):
 
 
 def test_fit_params_without_an_estimator():
-    with pytest.raises(ValueError, match=r"estimator must be given where fit gets \['epochs'\]"):
+    with pytest.raises(
+        ValueError, match=r"estimator must be given with fit parameters \['epochs'\]"
+    ):
         MaxEntropySelector().fit(dirichlet(5), epochs=3)
 
 
@@ -346,7 +348,7 @@ def test_choosing_by_scores_is_what_fit_does(criterion, sampling):
 
 
 def test_random_scores_no_probabilities_and_soft_choices_need_a_seed():
-    with pytest.raises(ValueError, match=r"criterion must judge .* got 'random'"):
+    with pytest.raises(ValueError, match=r"criterion must not be .* got 'random'"):
         MaxEntropySelector(criterion="random").score_proba(dirichlet(5))
     with pytest.raises(NotFittedError):
         MaxEntropySelector(sampling="soft").choose(np.arange(5.0))

@@ -136,7 +136,7 @@ def test_decision_values_alone_are_enough():
 def test_logits_must_be_there_for_every_class(model):
     two = Y[TRAIN] == 0
     clf = SelectiveClassifier(model, confidence="energy")
-    with pytest.raises(ValueError, match=r"^confidence must be read off predict_proba"):
+    with pytest.raises(ValueError, match=r"^confidence must be 'msp', 'entropy', 'margin'"):
         clf.fit(X[TRAIN], two)
 
 
@@ -156,7 +156,7 @@ def test_as_many_samples_as_a_warning_asks_for_are_enough_where_none_is_wrong(ri
     y = (X[:, 0] > 0).astype(int)
     clf = SelectiveClassifier(FrozenEstimator(LogisticRegression().fit(X, y)), risk=risk)
     some = np.random.default_rng(0).choice(1000, least, replace=False)
-    with pytest.warns(SkcalibWarning, match=f"declined; it takes at least {least} samples"):
+    with pytest.warns(SkcalibWarning, match=f"declined; use at least {least} samples"):
         clf.fit(X[some[1:]], y[some[1:]])
     assert clf.fit(X[some], y[some]).coverage_ > 0
     with pytest.warns(SkcalibWarning, match="declined; take more samples, a larger risk, or"):
@@ -379,5 +379,5 @@ def test_shares_with_a_limit_for_every_answer_and_in_groups():
 )
 def test_nothing_is_fitted_to_shares(options):
     clf = SelectiveClassifier(**{"estimator": FrozenEstimator(MODEL), **options})
-    with pytest.raises(ValueError, match="y must hold one label for every sample where something"):
+    with pytest.raises(ValueError, match="y must hold one label for every sample to fit"):
         clf.fit(X[CALIBRATION], shares_of(Y[CALIBRATION]))
