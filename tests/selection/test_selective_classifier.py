@@ -159,7 +159,7 @@ def test_as_many_samples_as_a_warning_asks_for_are_enough_where_none_is_wrong(ri
     with pytest.warns(SkcalibWarning, match=f"declined; use at least {least} samples"):
         clf.fit(X[some[1:]], y[some[1:]])
     assert clf.fit(X[some], y[some]).coverage_ > 0
-    with pytest.warns(SkcalibWarning, match="declined; take more samples, a larger risk, or"):
+    with pytest.warns(SkcalibWarning, match="declined; use more samples, a larger risk, or"):
         clf.fit(X, np.arange(1000) % 2)
 
 
