@@ -244,7 +244,9 @@ def failure(tests: list[str], folder: Path) -> str | None:
             os.dup2(nothing, stream)
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         first = _FirstFailure()
-        status = pytest.main(["-xq", "-p", "no:cacheprovider", *tests], plugins=[first])
+        # A file with examples is read for tests as well: `tested_table` is none.
+        options = ["-xq", "-p", "no:cacheprovider", "-o", "python_functions=test_*"]
+        status = pytest.main([*options, *tests], plugins=[first])
         os.write(write, (first.name or f"status {int(status)}" if status else "").encode()[:4000])
         os._exit(int(status))
     os.close(write)

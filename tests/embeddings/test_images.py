@@ -109,12 +109,14 @@ def test_an_image_of_too_many_pixels_is_refused_with_its_row(side, files, tmp_pa
     assert open_image(path).size == (side, side)
 
 
-@pytest.mark.parametrize("shape", [(0, 0, 3), (0, 4, 3), (4, 0)])
+@pytest.mark.parametrize("shape", [(0, 0, 3), (0, 4, 3), (4, 0), None])
 @pytest.mark.parametrize("n_views", [None, 2])
 def test_an_image_without_pixels_is_refused_with_its_row(shape, n_views):
-    data = ImageDataset([np.zeros(shape, np.uint8)], torch.tensor, n_views, 0)
+    image = np.zeros(shape, np.uint8) if shape else Image.new("L", (0, 4))
+    data = ImageDataset([image], torch.tensor, n_views, 0)
     assert isinstance(data[0], ValueError)
     assert str(data[0]).startswith("X[0]: an image must have at least one pixel, got size")
+    assert open_image(Image.new("L", (1, 4))).size == (1, 4)
 
 
 @pytest.mark.parametrize("item", [None, 3, np.zeros((4, 4, 3)), np.zeros(4, np.uint8)])

@@ -43,6 +43,7 @@ def test_curve_and_labels():
     texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert texts == ["All samples"]
     assert display.ax_.get_title() == f"RMD\nAUROC for errors: {area:.3f}"
+    assert display.ax_.get_xlim() == (display.cells.edges[0], display.cells.edges[-1])
     assert display.ax_.get_ylim()[0] == 0
     assert display.ax_.get_ylabel() == "Error rate"
     assert display.histogram_ax_.get_xlabel() == "Difficulty"

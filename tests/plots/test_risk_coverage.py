@@ -38,6 +38,9 @@ def test_the_line_is_the_curve(confidence):
     assert display.area == area_under_risk_coverage(y, proba, **options)
     assert display.ax_.get_title() == f"forest\nAURC: {display.area:.4f}"
     assert display.figure_ is display.ax_.figure
+    for axis in (display.ax_.xaxis, display.ax_.yaxis):
+        said = [float(label.get_text().rstrip("%")) / 100 for label in axis.get_ticklabels()]
+        np.testing.assert_allclose(said, axis.get_ticklocs())
     # The reference is the curve of a confidence that has all errors last.
     right = (proba.argmax(axis=1) == y).astype(float)
     best = risk_coverage_curve(y, proba, confidence=right, sample_weight=weight)

@@ -105,7 +105,8 @@ def _tail(
 
     The saddlepoint approximation of Lugannani and Rice (1980), with Daniels's correction for
     whole numbers where all weights are 1: within a per cent of the exact tail where the variance
-    is above 2, and within ten elsewhere.
+    is above 2, and within ten elsewhere. Where all outcomes came but those that are all but
+    impossible, it may be up to ten times the exact tail.
     """
     if s <= n * w @ expit(x):
         return 1.0  # about half or more, which no test looks at

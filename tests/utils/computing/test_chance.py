@@ -96,6 +96,8 @@ def test_a_calibrated_model_is_rejected_as_often_as_promised():
 def test_impossible_and_single_outcomes_have_a_p_value():
     assert mean_test(np.array([True]), np.array([0.0]), None) < 1e-6
     assert mean_test(np.array([True]), np.array([1.0]), None) == 1
+    # One that is sure takes nothing from what the others contradict, who are all wrong.
+    assert mean_test(np.arange(9) < 1, np.array([1.0] + [0.5] * 8), None) < 0.1
     assert mean_test(np.array([True, True]), np.array([0.9, 0.9]), None) == 1
 
 
