@@ -63,7 +63,7 @@ class BetaCalibration(OneVsRestCalibrator):
     calibrators_ : list of BetaMap
         ``a``, ``b``, ``c`` and ``uniform_weight`` (w) of every calibrated class.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------

@@ -48,7 +48,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     weights_ : ndarray of shape (3,)
         The weights w1, w2, w3.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------

@@ -65,7 +65,7 @@ class GroupwiseCalibration(PostHocCalibrator):
     differs_ : ndarray of shape (n_groups,)
         Posterior probability that a group differs from the common map.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------

@@ -53,7 +53,7 @@ class HistogramBinning(OneVsRestCalibrator):
     calibrators_ : list of BinMap
         For every calibrated class the ``edges`` of the bins and their ``values``.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------

@@ -30,7 +30,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
     calibrators_ : list of sklearn.isotonic.IsotonicRegression
         The map of every calibrated class.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------

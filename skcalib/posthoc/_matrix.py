@@ -193,7 +193,7 @@ class VectorScaling(LinearCalibrator):
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     Warns
     -----
@@ -252,11 +252,18 @@ class StructuredVectorScaling(LinearCalibrator):
 
     Attributes
     ----------
-    temperature_, coef_, intercept_, uniform_weight_, n_iter_
-        T, v of shape (n_classes,), b of shape (n_classes,), the weight of the uniform component,
-        and the number of iterations: as for :class:`VectorScaling`.
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes,)
+        The slopes v; 1 is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------
@@ -299,13 +306,18 @@ class StructuredMatrixScaling(LinearCalibrator):
 
     Attributes
     ----------
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix W; row k gives the logit of class k. The identity is temperature scaling.
-    temperature_, intercept_, uniform_weight_, n_iter_
-        T, b of shape (n_classes,), the weight of the uniform component, and the number of
-        iterations: as for :class:`VectorScaling`.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------
@@ -357,11 +369,18 @@ class MatrixScaling(LinearCalibrator):
 
     Attributes
     ----------
-    temperature_, coef_, intercept_, uniform_weight_, n_iter_
-        T, W of shape (n_classes, n_classes), b of shape (n_classes,), the weight of the uniform
-        component, and the number of iterations: as for :class:`StructuredMatrixScaling`.
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k. The identity is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------
@@ -439,11 +458,18 @@ class DirichletCalibration(MatrixScaling):
 
     Attributes
     ----------
-    temperature_, coef_, intercept_, uniform_weight_, n_iter_
-        T, W of shape (n_classes, n_classes), b of shape (n_classes,), the weight of the uniform
-        component, and the number of iterations: as for :class:`StructuredMatrixScaling`.
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k. The identity is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------

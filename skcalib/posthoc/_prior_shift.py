@@ -100,7 +100,7 @@ class PriorShift(PostHocCalibrator):
     n_iter_ : int
         Number of iterations of EM; 1 if nothing was estimated.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     Warns
     -----

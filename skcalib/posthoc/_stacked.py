@@ -178,8 +178,8 @@ class StackedCalibration(PostHocCalibrator):
         left out if ``n_samples * n_classes**2`` exceeds 5e7, and all but the temperature if
         ``n_samples * n_classes`` does. The unchanged probabilities always take part.
     input : {"logits", "proba"}, default="logits"
-        What X holds. A logit of -inf is an option that the sample does not have; then only the
-        temperature is used of the default calibrators.
+        What X holds. A logit of -inf is an option that the sample does not have; of the default
+        calibrators, only the temperature is used then.
     classes : of :class:`PostHocCalibrator`
 
     Attributes
@@ -195,7 +195,7 @@ class StackedCalibration(PostHocCalibrator):
     left_out_ : dict of str to str
         Calibrators that are not in the mixture, and why.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     See Also
     --------

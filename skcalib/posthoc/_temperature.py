@@ -185,7 +185,7 @@ class TemperatureScaling(AfterTemperature):
     uniform_weight_ : float
         The weight w of the uniform component; 0 without one.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
+        Labels, number and names of the columns of X.
 
     Warns
     -----

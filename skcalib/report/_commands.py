@@ -1,4 +1,4 @@
-"""The commands ``watch`` and ``check``: predictions in a file, an answer as exit status."""
+"""The commands ``watch`` and ``check``: predictions from a file, the result as exit status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..metrics import CalibrationWatch, calibration_error_interval
 from ._read import read_predictions
 
 _FORMAT = "skcalib watch 1"
-# Errors of (y_true, y_proba) alone; those for several labels and for groups need more.
+# Metrics of (y_true, y_proba); those for several labels and for groups need more.
 _ERRORS = [
     name
     for name in metrics.__all__
@@ -30,7 +30,7 @@ _ERRORS = [
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to the subparsers of a command line; `run` of the options runs one."""
+    """Add the commands to the subparsers of a command line; ``options.run`` runs one."""
     watch = commands.add_parser(
         "watch",
         help="add the labels of a day and tell whether the probabilities have gone wrong",
@@ -146,7 +146,7 @@ def _watch(options: argparse.Namespace) -> int:
 
 @dataclass
 class _State:
-    """What is known from the looks before; `single` if one column has the positive class."""
+    """State of the watch; `single` if there is only the positive class's column."""
 
     alpha: float
     watch: CalibrationWatch | None = None
@@ -176,7 +176,7 @@ def _read_state(path: Path, alpha: float | None) -> _State:
 
 
 def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any]:
-    """Return labels, probabilities and groups; the first look settles the classes."""
+    """Return labels, probabilities and groups; the first file determines the classes."""
     positive = state.classes[1] if state.classes is not None and state.single else None
     table = read_predictions(
         options.predictions,
@@ -190,7 +190,7 @@ def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any]:
     y_true, y_proba, labels = table["y_true"], table["y_proba"], list(table["labels"])
     single = y_proba.ndim == 1
     if single:
-        # A day may lack one of the classes, and then the file does not say its name.
+        # A file may lack the other class, whose name is then unknown.
         positive = table["pos_label"]
         y_true = np.where(y_true == positive, positive, f"not {positive}")
         labels = [f"not {positive}", positive]
@@ -208,7 +208,7 @@ def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any]:
 
 
 def _groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:
-    """Return a name such as "site=A, age=old" for the group of every sample."""
+    """Return the name of every sample's group, such as "site=A, age=old"."""
     if by is None:
         return None
     rows = zip(*([f"{name}={value}" for value in values] for name, values in by.items()))
@@ -216,7 +216,7 @@ def _groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file atomically."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w") as file:

@@ -1,4 +1,4 @@
-"""Two models on the same samples, or one model in two months: which is better calibrated?"""
+"""Comparison of models on the same samples, or of one model on different samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ._document import (
 from ._first import TONES
 from ._limits import LEVEL, N_BINS, OF_PAIRS
 
-# What is compared, and how it is shown; of the accuracy larger is better, of the others smaller.
+# Measures and their names on the page. Larger accuracy is better; smaller errors are.
 ERROR = "expected_calibration_error"
 MEASURES = {
     ERROR: f"calibration error, {N_BINS} bins",
@@ -39,9 +39,9 @@ MEASURES = {
 
 
 def results(models: Mapping[str, ReportData], *, paired: bool, verbose: int = 0) -> dict[str, Any]:
-    """Return what every model says, and how it differs from the first, with intervals.
+    """Return the measures of every model, and the differences to the first, with intervals.
 
-    With several models the level is shared among the comparisons with the first.
+    With several models, the level is split between the comparisons (Bonferroni).
     """
     first, *others = models
     level = 1 - (1 - LEVEL) / len(others)
@@ -58,39 +58,39 @@ def results(models: Mapping[str, ReportData], *, paired: bool, verbose: int = 0)
         before, after = entries[first]["measures"], entries[name]["measures"]
         differences[name] = {key: _apart(before[key], after[key]) for key in MEASURES}
         if paired:
-            data, belief = models[name], (models[first].proba + models[name].proba) / 2
+            data, mean_proba = models[name], (models[first].proba + models[name].proba) / 2
             changes = {key: x - scores[first][key] for key, x in scores[name].items()}
             differences[name] = {
                 ERROR: errors[name],
-                **{key: _interval(data, x, belief, level) for key, x in changes.items()},
+                **{key: _interval(data, x, mean_proba, level) for key, x in changes.items()},
             }
     return {"models": entries, "differences": differences, "paired": paired, "level": level}
 
 
 def _scores(data: ReportData) -> dict[str, NDArray[np.float64]]:
-    """Return measures of every sample (n_samples, n_classes), for every label it might have."""
+    """Return the measures of every sample under every possible label, (n_samples, n_classes)."""
     proba = np.maximum(data.proba.astype(np.float64), LOSS_FLOOR)
     answered = data.predicted[:, np.newaxis] == np.arange(proba.shape[1])
     return {"log_loss": -np.log(proba), "accuracy": 1.0 * answered}
 
 
 def _interval(
-    data: ReportData, scores: NDArray[np.float64], belief: NDArray[Any], level: float = LEVEL
+    data: ReportData, scores: NDArray[np.float64], proba: NDArray[Any], level: float = LEVEL
 ) -> dict[str, float]:
     """Return the mean of a measure with its interval.
 
-    Few samples may hold none of the large losses of rare errors: the variance is no smaller than
-    that of labels drawn from `belief`, in which labels that did not come still may.
+    A few samples may miss rare, large losses. So the variance is at least that of labels drawn
+    from `proba`, in which no label has probability 0.
     """
-    belief = with_unseen(belief, data.mass.sum())
-    first, second = (mean((belief * scores**k).sum(axis=1), data.mass) for k in (1, 2))
+    proba = with_unseen(proba, data.mass.sum())
+    first, second = (mean((proba * scores**k).sum(axis=1), data.mass) for k in (1, 2))
     of_labels = data.per_sample(scores)
     mass = data.mass / data.effect(of_labels)
     return mean_interval(of_labels, mass, level, second - first**2)
 
 
 def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-    """Return the verdict on a model, and its measures with intervals."""
+    """Return verdict and measures of a model."""
     trust = _trust.results(data)
     verdict, judged = _verdict.results(data, trust), next(iter(trust["views"].values()))
     return {
@@ -104,7 +104,7 @@ def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[
 
 
 def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, Any]:
-    """Return the differences of the calibration errors to that of the first model."""
+    """Return the differences of the calibration errors to the first model's, with p-values."""
     first = next(iter(models.values()))
     lines = compare_calibration(
         y_probas={name: data.judged["y_proba"] for name, data in models.items()},
@@ -127,7 +127,7 @@ def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, 
 
 
 def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, float]:
-    """Return the difference of two independent numbers from their intervals (Zou and Donner)."""
+    """Return a difference of independent estimates, by their intervals (Zou and Donner)."""
     value = other["value"] - first["value"]
     down = np.hypot(other["value"] - other["low"], first["high"] - first["value"])
     up = np.hypot(other["high"] - other["value"], first["value"] - first["low"])
@@ -135,7 +135,7 @@ def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, floa
 
 
 def _named(results: dict[str, Any]) -> dict[str, Any]:
-    """Return the comparison with the names of the models as a page shows them."""
+    """Return the comparison with names of models that a page can show."""
     found = results["comparison"]
     names = dict(zip(found["models"], map(in_sentence, apart(list(found["models"])))))
     by_name = ("models", "differences")
@@ -143,18 +143,18 @@ def _named(results: dict[str, Any]) -> dict[str, Any]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Return which model is better calibrated than the first, where that can be told."""
+    """Return the headline: which models are better or worse calibrated than the first."""
     found = _named(results)
     first = next(iter(found["models"]))
-    told = []
+    sentences = []
     signs = _signs(found)
     for how, sign in (("better", -1), ("worse", 1)):
         names = [name for name, found_sign in signs.items() if found_sign == sign]
         if names:
             verb = "is" if len(names) == 1 else "are"
-            told.append(f"{' and '.join(names)} {verb} {how} calibrated than {first}")
-    if told:
-        return "; ".join(told) + "."
+            sentences.append(f"{' and '.join(names)} {verb} {how} calibrated than {first}")
+    if sentences:
+        return "; ".join(sentences) + "."
     off = [name for name, entry in found["models"].items() if _is_off(entry)]
     if off and len(off) < len(found["models"]):
         verb = "is" if len(off) == 1 else "are"
@@ -172,8 +172,8 @@ def _is_off(entry: dict[str, Any]) -> bool:
 def _signs(found: dict[str, Any]) -> dict[str, int]:
     """Return 1 for a model that is worse calibrated than the first, -1 for a better one, else 0.
 
-    The interval of the difference decides or, of the same samples, the paired test, where the
-    error differs in the same direction as what recalibration would gain.
+    The interval of the difference decides. On the same samples, so does the paired test of what
+    recalibration would gain, if the error differs in the same direction.
     """
     needed = (OF_PAIRS - (1 - LEVEL)) / len(found["differences"])
     signs = {}
@@ -187,7 +187,7 @@ def _signs(found: dict[str, Any]) -> dict[str, int]:
 
 
 def explanation(results: dict[str, Any]) -> str:
-    """Return how clear it is, and what the log-losses say, which also count how much is known."""
+    """Return sentences on log-losses (which also measure knowledge) and p-values."""
     sentences, found = [], _named(results)
     for name, change in found["differences"].items():
         loss = change["log_loss"]
@@ -210,12 +210,12 @@ def explanation(results: dict[str, Any]) -> str:
 
 
 def _of_pairs(pvalue: float) -> str:
-    """Return a p-value as a fraction of pairs."""
+    """Return a p-value as a percentage of pairs."""
     return "fewer than 0.1 %" if pvalue < 0.001 else percent(pvalue)
 
 
 def document(results: dict[str, Any]) -> Document:
-    """Return the comparison: a tile for every model, a table of measures and differences."""
+    """Return the page: a tile for every model, a table of measures and differences."""
     found, method = _named(results), results["method"]
     models = found["models"]
     sizes = [entry["overview"]["n_samples"] for entry in models.values()]

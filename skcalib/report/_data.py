@@ -1,4 +1,4 @@
-"""What a report is about: checked input, and the means and intervals that all parts count with."""
+"""Checked input of a report, and the means and intervals that all sections use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ._limits import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
 
 
 class Groups(NamedTuple):
-    """Names of groups in order, and the position of every sample's group among them."""
+    """Names of groups in order, and the code of every sample's group."""
 
     names: list[str]
     codes: NDArray[np.intp]
@@ -35,15 +35,14 @@ class Groups(NamedTuple):
 class ReportData:
     """Checked input of a report, without the samples of weight 0.
 
-    ``codes`` are the columns of the true classes, ``numbers`` the positions of the samples in
-    what was given; ``features``, ``shown``, ``by`` and ``groups`` are None where nothing was
-    given. ``by`` breaks the results down; samples of one of the ``groups`` belong together.
-    ``doubt`` is what speaks against the order of the columns.
-    ``shares`` are those of people who chose each class, (n_samples, n_classes), where they do not
-    all agree; ``codes`` are the classes that most chose then.
-    ``spread`` is the standard deviation of calibrated confidences over calibrators.
-    ``total`` has the sums of many more samples, of which those here are a part; what it judges,
-    "answers" or the "positive" class, is ``summed``.
+    ``codes`` are the columns of the true classes, and ``numbers`` the positions of the samples in
+    the user's arrays. ``features``, ``shown``, ``by`` and ``groups`` are None if not given: ``by``
+    breaks the results down, samples of one of the ``groups`` belong together. ``doubt`` is a
+    sentence if the columns seem to be in another order. ``shares`` (n_samples, n_classes) are the
+    shares of people who chose each class, if people disagree; ``codes`` are then the most frequent
+    classes. ``spread`` is the standard deviation of calibrated confidences between calibrators.
+    ``total`` holds sums over many more samples, of which these are a random part: sums of the
+    "answers" or of the "positive" class, as ``summed`` says.
     """
 
     codes: NDArray[np.intp]
@@ -71,10 +70,10 @@ class ReportData:
 
     @cached_property
     def sampled(self) -> NDArray[np.intp]:
-        """Positions of the samples for what takes several passes: all, or a part of very many.
+        """Positions of the samples for computations with several passes: all, or a part of many.
 
-        Of every class, and of every group that the results are broken down by, the part has its
-        fraction. Samples that belong together stay together.
+        The part is stratified by class and by `by`. If there are `groups`, it is a random part of
+        whole groups.
         """
         n = len(self.codes)
         if n <= MANY_SAMPLES:
@@ -88,13 +87,13 @@ class ReportData:
         strata = self.codes.copy()
         for groups in (self.by or {}).values():
             strata = strata * len(groups.names) + groups.codes
-        # Spread evenly over the samples in the order of the strata, at random within each.
+        # Every n / N_SAMPLED-th sample, sorted by stratum and at random within each.
         order = np.lexsort([rng.random(n), strata])
         return np.sort(order[(np.arange(N_SAMPLED) * n) // N_SAMPLED])
 
     @cached_property
     def sample(self) -> ReportData:
-        """The samples at `sampled`, as data of their own."""
+        """The data of the samples at `sampled`."""
         rows = self.sampled
         if len(rows) == len(self.codes):
             return self
@@ -116,25 +115,25 @@ class ReportData:
     def effect(
         self, values: NDArray[np.float64], members: NDArray[Any] | slice = slice(None)
     ) -> float:
-        """Return how many times as large groups make the variance of the mean of some samples."""
+        """Return the design effect of the groups on the variance of a mean; 1 without groups."""
         if self.groups is None:
             return 1.0
         return design_effect(values, _numbered(self.groups[members]))
 
     @property
     def n_samples(self) -> int:
-        """How many samples the averages are of: those here, or all that were summed."""
+        """Number of samples behind the averages: those here or, with `total`, all."""
         return len(self.codes) if self.total is None else round(self.total.sums_[0].sum())
 
     def sums(self, view: str) -> NDArray[np.float64] | None:
-        """Return the sums over bins of "answers" or of the "positive" class, where they exist."""
+        """Return the sums over bins of "answers" or of the "positive" class; None without."""
         if self.summed != view or self.total is None:
             return None
         return self.total.sums_[:, self.total.sums_[0] > 0]
 
     @property
     def predictions(self) -> dict[str, Any]:
-        """Arguments of a metric that judges the top label."""
+        """Arguments of a metric, for the top label."""
         return {
             "y_true": self.codes if self.shares is None else self.shares,
             "y_proba": self.proba,
@@ -144,12 +143,12 @@ class ReportData:
 
     @property
     def of_positive_class(self) -> dict[str, Any]:
-        """Arguments of a metric that judges the second of two classes."""
+        """Arguments of a metric, for the second of two classes."""
         return {**self.predictions, "y_proba": self.proba[:, 1]}
 
     @property
     def judged(self) -> dict[str, Any]:
-        """Arguments of a metric that judges the second of two classes, else the top label."""
+        """Arguments of a metric, for the second of two classes or, with more, the top label."""
         return self.of_positive_class if len(self.classes) == 2 else self.predictions
 
     @cached_property
@@ -164,34 +163,34 @@ class ReportData:
 
     @property
     def correct(self) -> NDArray[Any]:
-        """Whether the predicted class is the label, or the share of people who say so."""
+        """Whether the prediction is right; with shares, the share of people who agree."""
         return self.agreeing(self.predicted)
 
     def agreeing(self, columns: NDArray[np.intp]) -> NDArray[Any]:
-        """Return whether these are the classes of the samples, or the shares of people."""
+        """Return whether these are the true classes; with shares, the share who chose them."""
         if self.shares is None:
             return columns == self.codes
         return self.shares[np.arange(len(columns)), columns]
 
     def of_class(self, k: int) -> NDArray[Any]:
-        """Return whether samples are of class k, or the shares of people who say so."""
+        """Return whether samples are of class k; with shares, the share who say so."""
         return self.codes == k if self.shares is None else self.shares[:, k]
 
     def per_sample(self, of_labels: NDArray[Any]) -> NDArray[np.float64]:
-        """Return for every sample what its label would give, of people the mean."""
+        """Return for every sample the entry of its label; with shares, the mean over people."""
         if self.shares is None:
             return of_labels[np.arange(len(of_labels)), self.codes]
         return (of_labels * self.shares).sum(axis=1)
 
     def log_loss(self, proba: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the log-loss of every sample, of people the mean."""
+        """Return the log-loss of every sample; with shares, the mean over people."""
         if self.shares is None:
             return label_log_loss(proba, self.codes)
         return self.per_sample(-np.log(np.maximum(proba.astype(np.float64), LOSS_FLOOR)))
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
-        """Weights as numbers of samples, ones without weights."""
+        """The weights; ones without weights."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
 
     def label(self, code: int) -> Any:
@@ -224,7 +223,7 @@ def read_data(
         )
     proba, weight = checked.proba, checked.counts
     if proba.ndim == 1:
-        # Both columns: what is said of two classes does not depend on the form of the input.
+        # Use both columns, so that the page does not depend on the form of the input.
         proba = np.column_stack([1 - proba.astype(np.float64), proba])
     n_given = len(proba)
     if not 0 < others.get("tolerance", TOLERANCE) < 1:
@@ -234,12 +233,12 @@ def read_data(
     codes, shares = checked.truth, None
     if checked.has_shares:
         codes = codes.argmax(axis=1)
-        # Where all people agree, they give a label.
+        # If people always agree, the shares are labels.
         shares = None if np.isin(checked.truth, (0, 1)).all() else checked.truth[kept]
         if shares is not None and others.get("finder") is not None:
             raise ValueError(
-                "finder must be None where y_true holds shares of people, got a finder: it knows "
-                "of labels. Its own shares, finder.label_proba_, can be y_true."
+                "finder must be None if y_true holds shares of people, got a finder, which is for "
+                "labels. Its probabilities, finder.label_proba_, can be y_true."
             )
     together = None if groups is None else _numbered(group_codes(groups, n_given)[1][kept])
     if groups is None:
@@ -248,7 +247,7 @@ def read_data(
         checked.proba[kept], codes[kept], checked.classes, remedy=remedy, groups=together
     )
     return ReportData(
-        # Without weights all samples are kept, and many are not copied.
+        # Without weights, do not copy.
         codes=codes if weight is None else codes[kept],
         shares=shares,
         proba=proba if weight is None else proba[kept],
@@ -265,7 +264,7 @@ def read_data(
 
 
 def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayLike) -> None:
-    """Raise unless the sums are those of the page, and warn if no random part gave the samples."""
+    """Check the accumulator; warn if the samples are not a random part of what it summed."""
     if not isinstance(total, CalibrationAccumulator):
         raise TypeError(
             f"accumulator must be a CalibrationAccumulator, got {type(total).__name__}."
@@ -277,11 +276,11 @@ def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayL
         )
     if not total.sums_[0].any():
         raise ValueError("accumulator must have samples, got none: call its update first.")
-    # Columns and classes are checked where samples are added, to a copy.
+    # `update` of a copy checks columns and classes.
     part = copy(total).update(y_true, y_proba).sums_ - total.sums_
     (size, *of_part), (n, *of_all) = part.sum(axis=1), total.sums_.sum(axis=1)
     for what, said, observed in zip(("mean confidence", "accuracy"), of_part, of_all):
-        # No number in [0, 1] varies more than an outcome of the same mean.
+        # Of all numbers in [0, 1] with this mean, 0 and 1 have the largest variance.
         found, expected = said / size, observed / n
         if abs(found - expected) > FAR * np.sqrt(max(expected * (1 - expected), 1 / size) / size):
             warn(
@@ -292,7 +291,7 @@ def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayL
 
 
 def _numbered(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return codes of the groups that are left, numbered from 0."""
+    """Return codes renumbered from 0 without gaps."""
     return np.unique(codes, return_inverse=True)[1]
 
 
@@ -333,14 +332,14 @@ def _read_groups(by: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, G
 def _group_name(group: Any) -> str:
     if group is None:
         return "(missing)"
-    # Integers beside a missing value are floats to pandas.
+    # pandas turns integers into floats if a value is missing.
     return str(int(group)) if isinstance(group, float) and group.is_integer() else str(group)
 
 
 def _seed(random_state: Any) -> int:
-    """Return one seed, the integer that was given where it is one: every number starts from it."""
+    """Return the seed of everything random on the page: a given int, or one drawn."""
     try:
-        if isinstance(random_state, bool):  # for scikit-learn the number 1
+        if isinstance(random_state, bool):  # scikit-learn would take it as a number
             raise ValueError
         rng = check_random_state(random_state)
     except ValueError:
@@ -354,9 +353,9 @@ def _seed(random_state: Any) -> int:
 
 
 def fraction(of: NDArray[Any], mass: NDArray[np.float64]) -> dict[str, float]:
-    """Return a fraction of the mass with its exact interval; weights count as samples.
+    """Return a weighted fraction with its Clopper-Pearson interval; weights count as samples.
 
-    Shares of people vary less than labels do: their interval is wider than need be.
+    For shares of people, which vary less than labels, the interval is conservative.
     """
     total = mass.sum()
     value = min(float(mass @ of / total), 1.0) if total else float("nan")
@@ -372,7 +371,7 @@ def mean(values: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
 def mean_interval(
     x: NDArray[np.float64], mass: NDArray[np.float64], level: float = LEVEL, least: float = 0.0
 ) -> dict[str, float]:
-    """Return a mean with its normal interval, of a variance of `least` or more; weights count."""
+    """Return a mean with a normal interval, for a variance of at least `least`."""
     total, center = mass.sum(), mean(x, mass)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = max((mass @ (x - center) ** 2) / (total - 1), least)
@@ -382,10 +381,9 @@ def mean_interval(
 
 
 def thinned(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
-    """Return the positions of at most about `n_points` points of a curve, the ends among them.
+    """Return positions of about `n_points` points of a curve, with both ends, for a plot.
 
-    A picture a few hundred pixels wide shows no more. Half of the points are spread evenly along
-    the curve, half along x.
+    Half of the points are spread evenly along the curve, half along x.
     """
     if len(x) <= n_points:
         return np.arange(len(x))
@@ -395,7 +393,7 @@ def thinned(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
 
 
 def plain(value: Any) -> Any:
-    """Return numbers, arrays and dicts as what JSON knows, and text as any page shows it."""
+    """Return a value as JSON types, with text that any page can show."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The parts of a report, and numbers as text: HTML and Markdown are made from them."""
+"""The parts of a report, independent of HTML and Markdown, and numbers as text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NONE = "-"
-# With a space at which no line breaks.
+# With a no-break space.
 PER_CENT = "\u00a0%"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with fixed decimals; small ones other than 0 are not rounded away."""
+    """Return a number with fixed decimals; one that would round to 0 has one digit."""
     if value is None or math.isnan(value):
         return NONE
     if math.isinf(value):
@@ -37,7 +37,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def probability(value: float) -> str:
-    """Return a probability with three decimals; one below them is said to be so."""
+    """Return a probability with three decimals, or "<0.001"."""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
@@ -62,7 +62,7 @@ def percent_interval(value: Mapping[str, Any]) -> str:
 
 
 def threshold(value: float | None) -> str:
-    """Return a confidence; where it would round to 1, its distance from 1."""
+    """Return a confidence with four decimals, or as "1 - 2e-06" if it would round to 1."""
     if value is not None and 0 < 1 - value < 5e-5:
         return f"1 - {1 - value:.1g}"
     return number(value, 4)
@@ -73,20 +73,20 @@ def count(value: float) -> str:
     return f"{value:,.0f}".replace(",", "\u00a0")
 
 
-# Characters without a sign of their own: controls and formats (those that turn the direction of
-# what follows among them), halves of a pair that UTF-8 cannot write, ends of lines and paragraphs.
+# Unicode categories of invisible characters: controls, formats (with changes of direction),
+# surrogates, ends of lines and paragraphs.
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-# The joiners within an emoji or a word of Persian are at home between letters beyond ASCII.
+# Zero-width joiners are needed in emoji and Persian words, and only there: between non-ASCII.
 _BARE_JOINER = re.compile("(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])")
 _KEPT = "\t\n\r\u200c\u200d"
-# What stands between these marks has a direction of its own, and turns nothing around it.
+# Text between these marks has its own direction and does not change that of its surroundings.
 _ISOLATED = re.compile("\u2068([^\u2066-\u2069]*)\u2069")
 
 
 def visible(text: str) -> str:
-    """Return text that any page can hold: what no screen shows becomes its code.
+    """Return text with invisible characters replaced by their codes.
 
-    The marks of :func:`isolated` stay.
+    The marks of :func:`isolated` are kept.
     """
     pieces = map(_seen, _ISOLATED.split(text))
     return "".join(f"\u2068{x}\u2069" if k % 2 else x for k, x in enumerate(pieces))
@@ -100,10 +100,10 @@ def _seen(text: str) -> str:
 
 
 def label(value: Any) -> str:
-    """Return a label or a name as one line that differs from that of every other name.
+    """Return a label or name as one visible line that differs from that of every other name.
 
-    Spaces that a page would drop become their codes as well: at an end, after a space, of
-    another width (but for that of Chinese and Japanese), tabs and new lines.
+    Spaces that a page would drop also become codes: at either end, after another space, of unusual
+    width (except the ideographic space), tabs and new lines.
     """
     text = re.sub(
         r"^\s|\s$|(?<=\s)\s|[^\S \u3000]", lambda found: _code(found[0]), _seen(str(value))
@@ -112,21 +112,21 @@ def label(value: Any) -> str:
 
 
 def isolated(name: str) -> str:
-    """Return a name for a sentence: one that runs from right to left turns nothing around it."""
+    """Return a name for a sentence; a right-to-left name gets isolating marks."""
     turns = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)
     return f"\u2068{name}\u2069" if turns else name
 
 
 def in_sentence(value: Any) -> str:
-    """Return a label or a name as it stands in a sentence or a table."""
+    """Return a label or a name for a sentence or a table."""
     return isolated(label(value))
 
 
 def apart(names: Sequence[Any]) -> list[Any]:
-    """Return the names on one page, of which no two look alike for the form of their letters.
+    """Return names so that no two look alike because of Unicode normalization.
 
-    A letter with a mark is one character or two (in macOS's names of files, for instance), which
-    Unicode calls equal. Where names differ by that alone, those of two show codes.
+    A letter with an accent is one character or two (in names of files on macOS, for example). If
+    names differ only by that, those with two characters show codes.
     """
     forms = [unicodedata.normalize("NFC", x) if isinstance(x, str) else x for x in names]
     times = Counter(forms)
@@ -152,7 +152,7 @@ def points(value: float) -> str:
 
 
 def said_and_observed(view: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return what was said and observed, and the range, with decimals that tell them apart."""
+    """Return prediction, observation and range in per cent, with enough decimals to differ."""
     observed = view["is"]
     for digits in range(3):
         ends = [f"{100 * observed[end]:.{digits}f}" for end in ("value", "low", "high")]
@@ -172,7 +172,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text. The first column names the row; the others are aligned to the right."""
+    """Rows of text; the first column names the row."""
 
     header: list[str]
     rows: list[list[str]]
@@ -196,7 +196,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing by matplotlib, of a size in inches, and what a reader should see in it."""
+    """A matplotlib drawing, its size in inches, and its caption."""
 
     draw: Callable[[Any], Any]
     size: tuple[float, float]
@@ -205,8 +205,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Chart:
-    """What was said (a ring) against what was observed (a dot on a bar), a row for everybody and
-    for every part: dicts of ``name``, ``says``, ``value``, ``low``, ``high``, ``n`` and ``off``.
+    """Predictions (rings) against observations (dots on bars), one row per group or class.
+
+    Rows are dicts with ``name``, ``says``, ``value``, ``low``, ``high``, ``n``, ``off`` and
+    ``small``.
     """
 
     heading: str
@@ -216,7 +218,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """A question, folded, and its answer; pictures stand beside the blocks."""
+    """A section that unfolds: its title, blocks, and pictures beside them."""
 
     title: str
     blocks: list[Any]
@@ -225,7 +227,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Tile:
-    """A question and its answer in a few words; the tone is "good", "open", "bad" or none."""
+    """A question and a short answer; the tone is "good", "open", "bad" or ""."""
 
     question: str
     answer: str
@@ -235,7 +237,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do, and what follows in the same sentence: how, and why."""
+    """What to do (in bold), and the rest of the sentence: how, and why."""
 
     what: str
     why: str
@@ -243,7 +245,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report: what is on the first screen, and the sections that are folded below."""
+    """The whole report: the first screen, and the folded sections below it."""
 
     title: str
     subtitle: str

@@ -1,10 +1,10 @@
-"""The report as a document: what stands on the first screen, and the sections below it."""
+"""The report as a document: the first screen, and the sections below it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import _method, _parts, _repair, _samples, _silence, _trust, _wrong_labels
+from . import _method, _parts, _repair, _samples, _selective, _trust, _wrong_labels
 from ._document import (
     Advice,
     Document,
@@ -21,7 +21,7 @@ from ._document import (
 from ._limits import FEWEST_TO_JUDGE, LEVEL
 from ._verdict import few, matters, names_of, of_models, parts_called, phrase
 
-# The color of a kind of verdict; all other kinds are bad.
+# Tones of the kinds of verdicts; all other kinds are bad.
 TONES = {"calibrated": "good", "undecided": "open", "small": "open", "gain": "open"}
 
 
@@ -29,7 +29,7 @@ def document(results: dict[str, Any]) -> Document:
     """Return the report of these results."""
     sections = [
         _trust.section(results),
-        _silence.section(results),
+        _selective.section(results),
         _parts.classes_section(results),
         _parts.groups_section(results),
         _samples.section(results),
@@ -52,7 +52,7 @@ def document(results: dict[str, Any]) -> Document:
             _declining(results),
         ],
         overview=_parts.chart(results) or _trust.diagram(results),
-        # Nothing is to be done with probabilities that may be of other classes.
+        # No advice if the columns may belong to other classes.
         advice=[]
         if verdict["kind"] == "columns"
         else [step for step in _advice(results) if step is not None],
@@ -120,7 +120,7 @@ def _accurate(overview: dict[str, Any]) -> Tile:
 
 
 def _followed(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return what is known of declining once the advice is followed, and a word for it."""
+    """Return the results on declining, after calibration if it is advised, and a word for it."""
     after = results["after_calibration"]
     return (results["selective"], "") if after is None else (after["selective"], "calibrated ")
 
@@ -161,7 +161,7 @@ def _advice(results: dict[str, Any]) -> list[Advice | None]:
 
 
 def _about_parts(results: dict[str, Any]) -> list[Advice]:
-    """Return what to do about groups and classes where no calibrator for everybody comes first."""
+    """Return advice on groups and classes, unless a calibrator for all samples comes first."""
     everybody, *parts = results["verdict"]["tested"]
     if matters(everybody) or results["after_calibration"] is not None:
         return []
@@ -187,7 +187,7 @@ def _repair_of(off: list[dict[str, Any]]) -> str:
 
 
 def _about_parts_later(results: dict[str, Any]) -> Advice | None:
-    """Return what is still off after the calibrator that is advised, or is off beside it."""
+    """Return advice on groups and classes after the calibrator for all samples, if any."""
     everybody, *parts = results["verdict"]["tested"]
     after = results["after_calibration"]
     if after is not None:
@@ -212,7 +212,7 @@ def _about_parts_later(results: dict[str, Any]) -> Advice | None:
 
 
 def _about_fine_columns(tested: list[dict[str, Any]]) -> list[Advice]:
-    """Return what to do about columns whose values are too many for groups that can be judged."""
+    """Return advice on columns of groups with too few samples to test."""
     everybody, found = tested[0], []
     for column in dict.fromkeys(part["column"] for part in tested if part["kind"] == "group"):
         sizes = [part["n_samples"] for part in tested if part.get("column") == column]
@@ -232,12 +232,12 @@ def _about_size(results: dict[str, Any]) -> Advice | None:
     everybody, *parts = results["verdict"]["tested"]
     unclear = [part for part in parts if not part["clear"] and not part["off"]]
     if everybody["off"] or (everybody["clear"] and not unclear):
-        return None  # more samples are for what cannot be told yet
+        return None  # more samples help only if something is undecided
     what, least = ("", everybody)
     if everybody["clear"]:
         least = max(unclear, key=lambda part: part["hidden"])
         what = f" {names_of([least], 1)}" if len(unclear) == 1 else f" its {parts_called(unclear)}"
-    # A range is half as long with four times as many samples.
+    # A range is half as wide with four times as many samples.
     needed = least["n_samples"] * (least["hidden"] / least["tolerance"]) ** 2
     return Advice(
         f"Collect more samples before you rely on{what or ' it'}",

@@ -1,4 +1,4 @@
-"""What a reader should be warned of, and how the report was computed."""
+"""Notes for the reader, and how the report was computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._trust import n_resamples
 
 
 def notes(data: ReportData) -> list[str]:
-    """Return a sentence for everything in the data that limits what the report can say."""
+    """Return a sentence for everything in the data that limits the report."""
     found = [_shares(data), _summed(data), _part(data), _rare_classes(data), _saturated(data)]
     found.append(_weights(data))
     return [sentence for sentence in found if sentence]
@@ -129,14 +129,14 @@ def method(data: ReportData) -> dict[str, Any]:
 
 
 def warnings_section(results: dict[str, Any]) -> Section | None:
-    """Return the warnings, None without any."""
+    """Return the section of warnings; None without any."""
     if not results["warnings"]:
         return None
     return Section("What to be careful about", [Text(text) for text in results["warnings"]])
 
 
 def section(results: dict[str, Any]) -> Section:
-    """Return versions, options and the seed, and what the page does not tell."""
+    """Return the section on methods, versions and limits of the page."""
     method = results["method"]
     rows = [
         ["samples", count(results["overview"]["n_samples"])],

@@ -1,4 +1,4 @@
-"""Which classes, which groups? What was said of them and what was observed."""
+"""Classes and groups: predictions against observations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ._document import (
 )
 from ._verdict import chart_rows, tested_table
 
-# Lines of a table, rows of a chart; results hold the others.
+# Most rows of a table or chart; `results_` holds the others.
 N_ROWS = 20
 
 
 def results(data: ReportData) -> list[dict[str, Any]]:
-    """Return one entry per class: recall, precision, confidence, and what it is taken for."""
+    """Return one entry per class: recall, precision, confidence, most frequent confusion."""
     return [_of_class(data, k) for k in range(len(data.classes))]
 
 
@@ -44,7 +44,7 @@ def _of_class(data: ReportData, k: int) -> dict[str, Any]:
 
 
 def _most_confused(data: ReportData, k: int, mass: NDArray[np.float64]) -> dict[str, Any] | None:
-    """Return the wrong class that is predicted most often for the mass of class k."""
+    """Return the wrong class that is predicted most often for class k; `mass` is its weight."""
     count = np.bincount(data.predicted, mass, minlength=len(data.classes))
     count[k] = 0
     if not count.any():
@@ -54,7 +54,7 @@ def _most_confused(data: ReportData, k: int, mass: NDArray[np.float64]) -> dict[
 
 
 def chart(results: dict[str, Any]) -> Chart | None:
-    """Return the chart of the groups, without groups that of several classes."""
+    """Return the chart of the groups or, without groups, of the classes; None for neither."""
     kinds = {entry["kind"] for entry in results["verdict"]["tested"]}
     for kind in ("group", "class"):
         if kind in kinds:
@@ -81,7 +81,7 @@ def _chart(results: dict[str, Any], kind: str) -> Chart:
 
 
 def classes_section(results: dict[str, Any]) -> Section:
-    """Return recall, precision and confusions of the classes, and the tests of several."""
+    """Return the section of the classes; with more than two, also their tests."""
     header = ["class", "samples", "recall", "precision", "confidence", "most often taken for"]
     rows = []
     for entry in results["classes"][:N_ROWS]:
@@ -105,14 +105,14 @@ def classes_section(results: dict[str, Any]) -> Section:
         note = f"{left} more classes are in results_. {note}"
     blocks: list[Any] = [Table(header, rows), Text(note, note=True)]
     if results["overview"]["n_classes"] > 2:
-        if results["groups"]:  # which have the first screen
+        if results["groups"]:  # their chart is on the first screen
             blocks.append(_chart(results, "class"))
         blocks += tested_table(results, "class", 5 * N_ROWS)
     return Section("Which classes?", blocks)
 
 
 def groups_section(results: dict[str, Any]) -> Section | None:
-    """Return the tests of all groups, None without groups."""
+    """Return the section of the groups; None without groups."""
     if not results["groups"]:
         return None
     return Section("Which groups?", tested_table(results, "group", 5 * N_ROWS))

@@ -1,4 +1,4 @@
-"""Predictions from a file of separated values or a parquet file, as pandas writes them."""
+"""Read predictions from a CSV-like or parquet file, as pandas writes them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..utils.meta._optional import import_optional
 from ..utils.meta._warnings import ignoring, warn
 
 LABELS = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "actual", "class")
-# Pairs of labels whose second is the positive one.
+# Pairs of labels; the second is the positive one.
 PAIRS = (("0", "1"), ("-1", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
-# More columns than these are not listed in a message.
+# Most columns to list in a message.
 MOST_LISTED = 12
 SEPARATORS = ",;\t|"
 
@@ -36,7 +36,7 @@ def read_predictions(
     by: Sequence[str] = (),
     groups: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of a report; labels are compared with names of columns as text."""
+    """Return the arguments of a report. Labels and names of columns are compared as text."""
     for name, value in (("by", by), ("classes", classes)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
@@ -57,7 +57,7 @@ def read_predictions(
     as_text = [label, *by, *together]
     if whole is None:
         frame = _read(path, header, {**how, **layout}, as_text=as_text)
-        rows = _told_of_rows(text, frame, above)
+        rows = _lines_without_rows(text, frame, above)
     else:
         frame = whole.assign(**{name: _as_text(whole[name]) for name in as_text})
         rows = {}
@@ -81,26 +81,26 @@ def read_predictions(
             **rows,
             "encoding": how["encoding"],
             "column of labels": label,
-            "columns of probabilities": _columns_told(columns, judged),
+            "columns of probabilities": _columns_and_classes(columns, judged),
             "columns not used": ignored or "-",
         },
     }
 
 
-def _columns_told(columns: list[str], judged: dict[str, Any]) -> str:
-    """Return which column was read as the probability of which class."""
+def _columns_and_classes(columns: list[str], judged: dict[str, Any]) -> str:
+    """Return the list of columns, with the class that each was read as."""
     names = [judged["pos_label"]] if "pos_label" in judged else judged["labels"]
     return _listed(c if c == n else f"{c} (of {n})" for c, n in zip(columns, names))
 
 
-def _told_of_rows(text: str, frame: Any, above: int) -> dict[str, Any]:
-    """Return how many lines are no rows: empty ones, and those within quoted cells."""
+def _lines_without_rows(text: str, frame: Any, above: int) -> dict[str, Any]:
+    """Return the number of empty lines and of lines within quoted cells; warn of the latter."""
     lines = re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))[above + 1 :]
     empty = sum(not line.strip(' ,;\t|"') for line in lines)
     inside = len(lines) - empty - len(frame)
-    told = {"empty lines": empty} if empty else {}
+    found = {"empty lines": empty} if empty else {}
     if inside <= 0:
-        return told
+        return found
     texts = [frame[name] for name in frame if frame[name].dtype.kind not in "biuf"]
     broken = np.any([cells.astype(str).str.contains("\n") for cells in texts], axis=0)
     row = int(np.argmax(broken)) + 1
@@ -108,11 +108,11 @@ def _told_of_rows(text: str, frame: Any, above: int) -> dict[str, Any]:
         f"{len(frame)} rows were read, and {inside} more lines stand within quoted cells, the "
         f"first of them in row {row}: is a quotation mark missing there?"
     )
-    return told | {"lines within quoted cells": inside}
+    return found | {"lines within quoted cells": inside}
 
 
 def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return the text of a file, and how pandas comes to it."""
+    """Return the text of a file, and the options with which pandas reads it."""
     data = path.read_bytes()
     options: dict[str, Any] = {"compression": None, "encoding": "utf-8"}
     if data[:2] == b"\x1f\x8b":
@@ -129,7 +129,7 @@ def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
             "as parquet."
         )
     try:
-        return data.decode("utf-8-sig"), options  # pandas drops the mark by itself
+        return data.decode("utf-8-sig"), options  # pandas drops the byte order mark itself
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace"), {**options, "encoding": "cp1252"}
 
@@ -140,7 +140,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_parquet(path: Path) -> Any:
-    """Return a DataFrame of a parquet file; its rows count from 1, and its columns are text."""
+    """Return a DataFrame of a parquet file, with rows counted from 1 and names as text."""
     pandas = import_optional("pandas", extra="report")
     try:
         frame = pandas.read_parquet(path)
@@ -160,14 +160,14 @@ def _read_parquet(path: Path) -> Any:
 
 
 def _as_text(column: Any) -> Any:
-    """Return values as text; missing ones stay missing."""
+    """Return values as text; missing values stay missing."""
     return column.astype(object).map(str, na_action="ignore")
 
 
 def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any], int]:
-    """Return the names of the columns, below Excel's ``sep=;`` if any, and options of pandas.
+    """Return names of columns, options of pandas, and the line breaks before the header's end.
 
-    And the number of line breaks before the one that ends the header.
+    Empty lines and Excel's ``sep=;`` above the header are skipped.
     """
     above = 0  # records above the header
     body = text
@@ -189,7 +189,7 @@ def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any], int]:
         )
     names, cells = first[separator]
     header = [" ".join(name.split()) for name in names]  # a name may hold a line break
-    # The index of pandas has no name, that of R no comma before the names either.
+    # R writes an index without a name, and without a separator before the other names.
     header = ["", *header] if len(cells) == len(header) + 1 else header
     header = [name or f"(column {i})" for i, name in enumerate(header, start=1)]
     if len(cells) > len(header):
@@ -203,7 +203,7 @@ def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any], int]:
 
 
 def _records(text: str, separator: str) -> list[list[str]]:
-    """Return the cells of the first two records that are not empty, or of fewer."""
+    """Return the cells of the first two records that are not empty, if there are two."""
     found: list[list[str]] = []
     try:
         for record in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
@@ -211,7 +211,7 @@ def _records(text: str, separator: str) -> list[list[str]]:
                 found.append(record)
             if len(found) == 2:
                 break
-    except csv.Error:  # a cell beyond the limit of the module: a quotation mark never closed
+    except csv.Error:  # too long a cell: a quotation mark is never closed
         pass
     return found
 
@@ -227,22 +227,22 @@ def _label_column(header: list[str], path: Path) -> str:
 
 
 def _read(path: Path, header: list[str], options: dict[str, Any], *, as_text: list[str]) -> Any:
-    """Return a DataFrame: columns of text as they are written, of numbers as numbers."""
+    """Return a DataFrame: columns in `as_text` as they are written, others as numbers."""
     pandas = import_optional("pandas", extra="report")
     numbers = [name for name in header if name not in as_text]
     try:
-        # Of a column of numbers and words, which is named where it is used.
+        # No warning about columns of numbers and words: an error names them if they are used.
         with ignoring(pandas.errors.DtypeWarning):
-            # From the file and with low_memory, three times as fast as without.
+            # Reading the file itself, with low_memory, is three times as fast.
             frame = pandas.read_csv(
                 path,
                 names=header,
                 dtype=dict.fromkeys(as_text, str),
-                # A class may be called NA. Of numbers an empty cell is NaN.
+                # A class may be called NA. In columns of numbers, an empty cell is NaN.
                 keep_default_na=False,
                 na_values={name: [""] for name in numbers},
                 skipinitialspace=True,
-                skip_blank_lines=False,  # of which every line has its number
+                skip_blank_lines=False,  # to count lines
                 index_col=False,
                 encoding_errors="replace",
                 **options,
@@ -275,7 +275,7 @@ def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]
 
 
 def _positive_of(labels: list[str]) -> str | None:
-    """Return the positive one of labels such as 0 and 1, as it is written."""
+    """Return the positive one of labels such as 0 and 1, as written; None for others."""
     for pair in PAIRS:
         if {label.lower() for label in labels} <= set(pair):
             return next((label for label in labels if label.lower() == pair[1]), pair[1])
@@ -291,7 +291,7 @@ def _group(column: Any) -> NDArray[Any]:
 
 
 def _both(labels: list[str]) -> list[str]:
-    """Return two labels where one of a pair is there: 0 and 1 for 1."""
+    """Return both labels of a pair such as 0 and 1 if only one of them occurs."""
     if len(labels) == 1:
         for pair in PAIRS:
             if labels[0].lower() in pair:
@@ -302,13 +302,13 @@ def _both(labels: list[str]) -> list[str]:
 def _classes_given(
     classes: Sequence[str] | Mapping[str, str], header: list[str]
 ) -> dict[str, str | None]:
-    """Return {column: class}; the class is None where the column alone is given."""
+    """Return {column: class}; the class is None if only the column is given."""
     if isinstance(classes, Mapping):
         return {str(column): str(name) for column, name in classes.items()}
     given: dict[str, str | None] = {}
     for item in classes:
         column, equals, name = item.rpartition("=")
-        # The name of a column may hold an equals sign, too: P(y=1).
+        # The name of a column may contain an equals sign: P(y=1).
         alone = item in header or not equals
         given[item if alone else column] = None if alone else name
     if len(given) < len(classes):
@@ -324,7 +324,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _example(columns: Iterable[str]) -> str:
-    """Return how to say which column is of which class."""
+    """Return an example of the option that assigns columns to classes."""
     return "--classes " + " ".join(f"{name}=CLASS" for name in list(columns)[:3])
 
 
@@ -338,7 +338,7 @@ class _Table:
     def judged(
         self, labels: list[str], classes: dict[str, str | None] | None, pos_label: str | None
     ) -> dict[str, Any]:
-        """Return probabilities, the labels of their columns, and the columns."""
+        """Return probabilities, the labels of their columns, and the names of the columns."""
         if classes is not None:
             return self._given(labels, classes, pos_label)
         if pos_label is not None and pos_label not in labels and len(labels) == 2:
@@ -399,16 +399,16 @@ class _Table:
         return {**found, "by_position": bool(unknown)}
 
     def _meant(self, column: str, labels: list[str]) -> str:
-        """Return the label that a column is sure to be called after, else its own name."""
+        """Return the label that a column is clearly named after, else its own name."""
         label, sure = label_of(column, labels, self.label)
         return label if label is not None and sure else plain_label(column)
 
     def _named(self, labels: list[str]) -> dict[str, str]:
-        """Return the columns of labels: called like them, or alike but for the label."""
+        """Return {label: column}, by names that equal the labels or differ only by them."""
         sets = sets_of_columns(self.names, labels, self.label) if len(labels) > 1 else []
         if len(sets) > 1:
             sets = [s for s in sets if set(s.values()) <= set(self.fits)] or sets
-            # Predicted classes as zeros and ones are no probabilities where others are.
+            # Prefer sets of probabilities to sets of zeros and ones (predicted classes).
             graded = [s for s in sets if not all(self._is_0_or_1(name) for name in s.values())]
             sets = graded or sets
             sets = [s for s in sets if self._fills(list(s.values()))] or sets
@@ -419,7 +419,7 @@ class _Table:
                 f"have the names of the labels: {several}."
             )
         if sets:
-            # Further columns of the same form are classes only where their rows need them.
+            # Further columns of the same form are classes only if rows need them to sum to 1.
             own = {name: sets[0][name] for name in labels}
             return own if self._fills(list(own.values())) == list(own.values()) else sets[0]
         return {plain_label(name): name for name in self.names if plain_label(name) in labels}
@@ -428,12 +428,12 @@ class _Table:
         return bool(self.frame[name].isin([0, 1]).all())
 
     def _class_of(self, column: str, labels: list[str]) -> str:
-        """Return the class that the only column of probabilities is of."""
+        """Return the class of the only column of probabilities."""
         positive = _positive_of(labels)
         label, sure = label_of(column, _both(labels), self.label)
         if label is not None and (sure or label == positive):
             return label
-        # That of the answer, say, which is never below a half.
+        # It could be the confidence of the predicted class, which is never below 1/2.
         if not sure or positive is None or self.probabilities(column).min() >= 0.5:
             raise ValueError(
                 f"pos_label must say which class column {column!r} of {self.path} gives the "
@@ -442,7 +442,7 @@ class _Table:
         return positive
 
     def _fills(self, columns: list[str]) -> list[str] | None:
-        """Return the columns, with others where it takes these, if their rows sum to 1."""
+        """Return the columns, or these with all others, if their rows sum to 1; else None."""
         others = [name for name in self.fits if name not in columns]
         for chosen in (columns, [*columns, *others]):
             if np.abs(self._sums(chosen) - 1).max() <= ROW_SUM_TOLERANCE:
@@ -453,7 +453,7 @@ class _Table:
         return sum((self.probabilities(name) for name in columns), np.zeros(len(self.frame)))
 
     def _could_be(self, name: str) -> bool:
-        """Tell whether a column may be probabilities: numbers in [0, 1], not all of them 0."""
+        """Tell whether a column may be probabilities: numbers in [0, 1], not all 0."""
         values = self.frame[name]
         if values.dtype.kind not in "fi":
             return False
@@ -467,10 +467,10 @@ class _Table:
         return bool(inside.mean() > 0.5)
 
     def _single(self, labels: list[str], pos_label: str | None = None) -> str:
-        """Return the one column of probabilities, whatever it is called."""
+        """Return the only column of probabilities, whatever its name."""
         named = [name for name in self.names if not name.startswith("(column ")]
-        # A predicted class is 0 or 1 as well. A column that is the only one is read as it is, and
-        # one of which most cells are probabilities, for an error that names the others.
+        # Columns of 0 and 1 may be predicted classes: prefer others; then columns that are mostly
+        # probabilities (the error will name the bad cell); then the only column, whatever it is.
         graded = [name for name in self.fits if not self._is_0_or_1(name)]
         graded = graded or [name for name in self.names if self._mostly_fits(name)] or named
         if len(graded) != 1 or len(labels) > 2:
@@ -495,7 +495,7 @@ class _Table:
         )
 
     def _nearly(self) -> str:
-        """Return the first cell that keeps a column of probabilities from being one."""
+        """Return a sentence on the first bad cell of a column that is mostly probabilities."""
         for name in self.names:
             if name not in self.fits and self._mostly_fits(name):
                 try:

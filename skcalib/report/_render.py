@@ -1,4 +1,4 @@
-"""A document as HTML, an element or a whole page, and as Markdown without pictures."""
+"""Render a document as HTML (an element or a whole page) or as Markdown without pictures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 from ..utils.meta._optional import import_optional
 from ._document import PER_CENT, Chart, Code, Picture, Samples, Table, Text, said_and_observed
 
-# Characters that mean something to Markdown, to HTML or to a site that shows Markdown: formulas
-# between dollars, people and issues by @ and #, addresses by :.
+# Characters with a meaning in Markdown, in HTML or on sites that show Markdown: $ for formulas, @
+# and # for people and issues, : for addresses.
 SPECIAL = "\\`*_[]<>#|&$~@:"
-# A color that no display uses; it becomes the color of the page's text, light or dark.
+# A color that no display uses; it is replaced by the page's text color, light or dark.
 INK = "#010203"
 STYLE = {
     "font.size": 9,
@@ -28,9 +28,9 @@ STYLE = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
     "legend.framealpha": 0,
-    # Text stays text: a tenth of the size, it can be searched, and has the font of the page.
+    # Text stays text: a tenth of the size, searchable, and in the page's font.
     "svg.fonttype": "none",
-    # Names within a drawing do not depend on chance, so equal reports are equal files.
+    # Fixed names within drawings, so that equal reports are equal files.
     "svg.hashsalt": "skcalib",
     **dict.fromkeys(
         (
@@ -48,7 +48,7 @@ STYLE = {
 
 
 def as_html(report: Any, key: str, *, page: bool) -> str:
-    """Return a document as an element or, with `page`, as a page; equal keys, equal names."""
+    """Return a document as an HTML element or, with `page`, a page; `key` makes names unique."""
     jinja2 = import_optional("jinja2", extra="report")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("skcalib.report"),
@@ -57,7 +57,7 @@ def as_html(report: Any, key: str, *, page: bool) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Names of an SVG belong to the whole page, in which there may be other reports.
+    # Names in an SVG are global to the page, which may show other reports too.
     prefix = "r" + sha256(key.encode(errors="backslashreplace")).hexdigest()[:8]
     number = count()
     environment.filters |= {
@@ -71,33 +71,33 @@ def as_html(report: Any, key: str, *, page: bool) -> str:
 
 
 def _placed(chart: Chart) -> dict[str, Any]:
-    """Return the ticks of a chart, and where the marks of every row stand, in per cent."""
+    """Return the ticks of a chart, and the positions of all marks in per cent of its width."""
     ends = [row[name] for row in chart.rows for name in ("says", "low", "high")]
     low, high = min(ends), max(ends)
     step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if (high - low) / s <= 5)
     low, high = np.floor(low / step) * step, np.ceil(high / step) * step
 
-    def place(x: float) -> float:
+    def position(x: float) -> float:
         return round(100 * float(x - low) / float(high - low or 1), 2)
 
-    ticks = [(place(x), f"{100 * x:.0f} %") for x in np.arange(low, high + step / 2, step)]
+    ticks = [(position(x), f"{100 * x:.0f} %") for x in np.arange(low, high + step / 2, step)]
     rows = []
     for row in chart.rows:
         says, value, ends_text = said_and_observed({"says": row["says"], "is": row})
-        places = {name: place(row[name]) for name in ("says", "value", "low", "high")}
+        positions = {name: position(row[name]) for name in ("says", "value", "low", "high")}
         in_words = f"says {says}, observed {value}, range {ends_text}"
-        rows.append({**row, **places, "in_words": in_words})
+        rows.append({**row, **positions, "in_words": in_words})
     return {"ticks": ticks, "rows": rows}
 
 
 def escape(text: str) -> str:
-    """Return text that is shown letter by letter, on one line."""
+    """Return text for Markdown, on one line and with special characters escaped."""
     line = re.sub(r"[^\S\u3000]+", " ", text)
     return "".join(f"&#{ord(letter)};" if letter in SPECIAL else letter for letter in line)
 
 
 def as_markdown(report: Any) -> str:
-    """Return a document as Markdown: text and tables. What a chart shows is in the tables."""
+    """Return a document as Markdown: text and tables, which have the numbers of the charts."""
     tiles = [
         f"- {escape(tile.question)} **{escape(tile.answer)}** {escape(tile.detail)}"
         for tile in report.tiles
@@ -147,12 +147,12 @@ def _samples(samples: Samples) -> str:
 def draw(picture: Picture, prefix: str) -> str:
     """Return a picture as an SVG element whose names start with `prefix`.
 
-    It ignores the style of the user and the figures of pyplot.
+    It does not depend on the user's matplotlib style, nor on figures of pyplot.
     """
     style = import_optional("matplotlib.style", extra="report")
     figures = import_optional("matplotlib.figure", extra="report")
     buffer = io.StringIO()
-    # No date and no name of the program: equal numbers are equal files.
+    # No date and no program name, so that equal numbers are equal files.
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with style.context(["default", STYLE]):
         figure = figures.Figure(figsize=picture.size, layout="constrained")
@@ -162,16 +162,16 @@ def draw(picture: Picture, prefix: str) -> str:
 
 
 def tidy(svg: str, prefix: str, caption: str) -> str:
-    """Return the SVG as an element of a page: it scales, takes its colors, and keeps its names.
+    """Return the SVG as an element of a page: scalable, with the page's colors and unique names.
 
-    matplotlib numbers its elements from 1 in every drawing, and styles all elements of the page.
+    (matplotlib uses the same names in every drawing, and adds styles for the whole page.)
     """
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<(style|metadata).*?</\1>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     head, rest = svg.split(">", 1)
     head = re.sub(r' (width|height|version|xmlns:\w+)="[^"]*"', "", head)
-    # Only what is referred to needs a name.
+    # Keep only names that are referred to.
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', rest))
     rest = re.sub(
         r' id="([^"]*)"', lambda m: f' id="{prefix}{m[1]}"' if m[1] in used else "", rest

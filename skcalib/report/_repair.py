@@ -1,4 +1,4 @@
-"""What would help? Calibrators fitted out-of-fold, compared sample by sample."""
+"""Calibrators, fitted out-of-fold and compared sample by sample."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ._data import ReportData, mean, mean_interval
 from ._document import NONE, Advice, Code, Section, Table, Text, number, percent, with_interval
 from ._limits import FEWEST_TO_REPAIR, MANY_NUMBERS, N_BINS, N_FOLDS
 
-# In nats. A map that leaves the probabilities as they are changes them by less.
+# In nats: a smaller difference of log-losses is rounding.
 ROUNDING = 1e-9
 
 
 def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
-    """Return scores as they are and after every calibrator, with paired differences.
+    """Return scores before and after every calibrator, with paired differences.
 
-    And, where a calibrator is recommended, the same samples with their calibrated probabilities,
-    each by a calibrator that it was not fitted to: what is advised next is judged on them.
+    If a calibrator is recommended, also return the data with out-of-fold calibrated probabilities:
+    the advice that follows is computed from them.
     """
     few_groups = data.groups is not None and len(np.unique(data.groups)) < N_FOLDS
     if len(data.codes) < FEWEST_TO_REPAIR or len(np.unique(data.codes)) < 2 or few_groups:
@@ -43,8 +43,7 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
         calibrated.append(_calibrated(calibrator, data, folds))
         table.append(_scores(data, kind.__name__, calibrated[-1][0], before))
     auto = table[1]
-    # One rule, that of "auto": it is recommended where it gains more than chance, of a model that
-    # knows something.
+    # "auto" is recommended if it gains more than chance, and the model knows something.
     gains = auto["log_loss_difference"]["high"] < -ROUNDING
     helps = gains and _knows_labels(data)
     found = {
@@ -62,9 +61,9 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
 
 
 def _knows_labels(data: ReportData) -> bool:
-    """Tell, by a test at 5 %, whether labels are more probable than those of other samples.
+    """Test (at 5 %) whether labels are more probable than those of other samples.
 
-    They are not where rows are in another order than the labels.
+    They are not if the rows of labels and probabilities are in different orders.
     """
     of_class = np.column_stack([data.of_class(k) for k in range(len(data.classes))])
     frequency = data.mass @ of_class / data.mass.sum()
@@ -75,10 +74,9 @@ def _knows_labels(data: ReportData) -> bool:
 def _calibrated(
     calibrator: Any, data: ReportData, folds: Folds
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return probabilities by calibrators fitted to the other folds, and how sure these are.
+    """Return out-of-fold probabilities, and the standard deviation of every confidence.
 
-    That is the standard deviation of every confidence over calibrators fitted to other samples,
-    by the jackknife over the folds.
+    The deviation is that over calibrators fitted to other samples, by a jackknife over the folds.
     """
     given = {"sample_weight": data.weight, "groups": data.groups}
     params = {name: values for name, values in given.items() if values is not None}
@@ -93,7 +91,7 @@ def _calibrated(
 
 
 def _folds(data: ReportData) -> Folds:
-    """Return shuffled folds, stratified where every class has a sample for each."""
+    """Return shuffled folds, stratified if every class has a sample per fold."""
     if data.groups is not None:
         grouped = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=data.seed)
         return list(grouped.split(data.proba, data.codes, data.groups))
@@ -106,8 +104,8 @@ def _folds(data: ReportData) -> Folds:
 def _scores(
     data: ReportData, name: str, proba: NDArray[Any], before: NDArray[np.float64]
 ) -> dict[str, Any]:
-    """Return one line of the table; `before` are the losses of the samples as they are."""
-    # The error of the verdict: that of the second of two classes, else of the top label.
+    """Return a row of the table; `before` are the losses before calibration."""
+    # As in the verdict: the second of two classes, else the top label.
     judged = proba[:, 1] if proba.shape[1] == 2 else proba
     predictions = {**data.predictions, "y_proba": judged}
     correct = data.agreeing(proba.argmax(axis=1))
@@ -124,7 +122,7 @@ def _scores(
 
 
 def _code(name: str, with_model: bool) -> str:
-    """Return the lines that calibrate, on samples that neither training nor test has used."""
+    """Return Python code that calibrates, on samples that were in neither training nor test."""
     if with_model:
         return (
             "from sklearn.frozen import FrozenEstimator\n"
@@ -140,7 +138,7 @@ def _code(name: str, with_model: bool) -> str:
 
 
 def advice(results: dict[str, Any]) -> Advice:
-    """Return what to do about calibration, and why."""
+    """Return the advice on calibration."""
     found = results["calibrators"]
     if found["table"] is None:
         return Advice("No calibrator was tried", f": {found['reason']}.")
@@ -181,7 +179,7 @@ def advice(results: dict[str, Any]) -> Advice:
 
 
 def section(results: dict[str, Any]) -> Section:
-    """Return what calibrators change, and the lines of code for the one to take."""
+    """Return the section on calibrators, with code for the recommended one."""
     found = results["calibrators"]
     if found["table"] is None:
         text = f"Calibrators were not compared: {found['reason']}."

@@ -27,7 +27,7 @@ from . import (
     _parts,
     _repair,
     _samples,
-    _silence,
+    _selective,
     _trust,
     _verdict,
     _wrong_labels,
@@ -40,39 +40,41 @@ from ._render import as_html, as_markdown
 
 
 class CalibrationReport:
-    """What to know about the confidence of a classifier, on one page.
+    """A one-page report on the confidence of a classifier.
 
-    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv` to create one, and
-    :meth:`from_accumulator` of more samples than fit in memory. The page begins with a verdict and
-    answers questions. Can the confidence be trusted? When should the model decline? Which classes,
-    groups and samples are at fault? What would help? A notebook shows it by itself.
+    The page begins with a verdict: are the probabilities calibrated, overall and for every class
+    and group? Below it says when the model should decline to answer, which classes, groups and
+    samples cause errors, and whether a calibrator would help. A notebook shows the page by itself;
+    :meth:`save` writes it as HTML or Markdown.
 
-    Samples to judge on must be new to the classifier: on those that it was trained on, every
-    answer of the report is too good.
+    Create it by :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv`; by
+    :meth:`from_accumulator` if the samples do not fit in memory; by :meth:`compare` for several
+    models. The samples must be new to the classifier: training samples make every result look too
+    good.
 
     Parameters
     ----------
     results : dict
-        The numbers, as in `results_`.
+        The numbers of the page, as in `results_`.
 
     Attributes
     ----------
     results_ : dict
-        Every number of the page, by section, as numbers, strings, lists and dicts that
-        ``json`` can write (with NaN where a number is not defined).
+        Every number of the page, by section: numbers, strings, lists and dicts that ``json`` can
+        write (NaN for undefined numbers).
 
     See Also
     --------
-    skcalib.metrics.calibration_error_interval : The intervals of calibration errors.
-    skcalib.plots.ReliabilityDisplay : The reliability diagram alone.
+    skcalib.metrics.calibration_error_interval : Only the interval of the calibration error.
+    skcalib.plots.ReliabilityDisplay : Only the reliability diagram.
 
     Notes
     -----
-    Two classes may be given by both columns or by the probability of the positive class; the
-    report is the same, and says of every number whether it is about the predicted class or about
-    the second of the classes.
+    For two classes, pass both columns or only the probability of the positive class: the report is
+    the same. It says for every number whether it is about the predicted class or about the
+    positive (second) class.
 
-    `save` and the notebook need ``jinja2`` and ``matplotlib``: ``pip install 'skcalib[report]'``.
+    `save` and notebooks need ``jinja2`` and ``matplotlib``: ``pip install 'skcalib[report]'``.
 
     Examples
     --------
@@ -110,7 +112,7 @@ class CalibrationReport:
         random_state: Any = 0,
         verbose: int = 0,
     ) -> Self:
-        """Judge a fitted classifier on samples that are new to it.
+        """Create the report of a fitted classifier on samples that are new to it.
 
         Parameters
         ----------
@@ -119,36 +121,36 @@ class CalibrationReport:
         X : array-like of shape (n_samples, n_features), or whatever the classifier takes
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Their labels, or the shares of people who chose each class, in [0, 1], rows that sum
-            to 1: then an answer is wrong by the share who disagree, and the hardest samples are
-            named by the class that most chose. Labels are not judged, and `finder` must be None.
+            Their labels; or the share of people who chose each class, in rows that sum to 1. With
+            shares, an answer is wrong by the share who disagree, the most frequent class stands
+            for the label of the hardest samples, labels are not judged, and `finder` must be None.
         scorer : difficulty scorer or Pipeline that ends in one, default=None
-            Fitted; says which samples are the hardest. None takes the log-loss of the classifier.
+            Fitted scorer that finds the hardest samples. None uses the classifier's log-loss.
         finder : LabelIssueFinder, default=None
-            Fitted to these samples and labels, with checked labels if there are any: the page
-            also says how far the probabilities are off after allowing for wrong labels.
+            Finder fitted to these samples and labels, better with checked labels. The page then
+            also gives the calibration error after allowing for wrong labels.
         images : sequence of n_samples images, texts or rows of a table, default=None
-            What is shown of a sample. None shows X where it holds texts, images or named columns.
+            Pictures, texts or rows to show for samples. None shows X if it holds texts, images or
+            named columns.
         by : array-like of shape (n_samples,), dict or DataFrame of such, default=None
-            Few groups that are judged as well: strings, numbers, categories, intervals. Missing
+            A few groups to report separately: strings, numbers, categories or intervals. Missing
             values are a group.
         groups : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
-            Which samples belong together, such as those of a patient, by names of any kind.
-            Intervals, tests, thresholds and calibrators allow for it.
+            Which samples belong together, such as those of a patient: names or numbers.
+            Intervals, tests, thresholds and calibrators account for it.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; a weight of k counts as k samples. The tests take a sample
-            for one outcome whatever its weight, and the counts of samples ignore weights.
+            Weights of the samples; a weight of k counts as k samples. The tests count a sample as
+            one outcome whatever its weight, and counts of samples ignore weights.
         tolerance : float, default=0.05
-            Largest error that does not matter, in (0, 1), of everybody; twice as much of a
-            group or class. What is off by more than chance and surely by less than this is told
-            apart from what may be off enough to matter. With two classes, at most a quarter of
-            what is said of the rarer one.
+            Largest error that does not matter, in (0, 1); twice as large for a group or class. A
+            significant error that is surely smaller is reported as small. With two classes, it is
+            at most a quarter of the mean probability of the rarer class.
         title : str, default=None
-            Heading of the page. None takes the class of the estimator.
+            Heading of the page. None means the name of the estimator's class.
         random_state : int, RandomState instance or None, default=0
             Seed of resamples and folds.
         verbose : int, default=0
-            Whether to print every part of the page and its seconds; 0 prints nothing.
+            Whether to print every step of the computation and its seconds; 0 prints nothing.
 
         Returns
         -------
@@ -159,6 +161,8 @@ class CalibrationReport:
         ------
         TypeError
             If `estimator` has no `predict_proba`.
+        ValueError
+            If lengths or classes do not match, or if `tolerance` is not in (0, 1).
         """
         what = "a fitted classifier"
         check_has(estimator, "predict_proba", "classes_", name="estimator", what=what)
@@ -199,7 +203,7 @@ class CalibrationReport:
         random_state: Any = 0,
         verbose: int = 0,
     ) -> Self:
-        """Judge probabilities of samples that are new to the model that gave them.
+        """Create the report of predicted probabilities of samples that are new to the model.
 
         Parameters
         ----------
@@ -231,21 +235,21 @@ class CalibrationReport:
         random_state: Any = 0,
         verbose: int = 0,
     ) -> Self:
-        """Judge a model by the sums over all samples, and by a random part of them.
+        """Create the report from sums over all samples, and a random part of the samples.
 
-        For samples that do not fit in memory, or that lie on several machines. The calibration
-        error, its interval and what is said of everybody on average come from the sums; curves,
-        thresholds, classes, groups and calibrators from the part, 50 000 samples for instance.
+        Use it if the samples do not fit in memory, or are on several machines. The calibration
+        error, its interval and the averages over all samples come from the sums; curves,
+        thresholds, classes, groups and calibrators come from the part, for example 50 000 samples.
 
         Parameters
         ----------
         accumulator : CalibrationAccumulator
-            The sums over all samples, in the 15 bins of the default.
+            The sums over all samples, with its default of 15 bins.
         y_true : array-like of shape (n_samples,)
-            Labels of a part of the samples, drawn at random.
+            Labels of a random part of the samples.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Their probabilities, in the form in which the accumulator got them. Of two classes the
-            page is about the probability of the positive one: give that one to both.
+            Their probabilities, in the form that the accumulator got. For two classes, pass the
+            probability of the positive class to both: the page is about it.
         images, by, tolerance, title, random_state, verbose : of :meth:`from_estimator`
             `images` and `by` are those of the part.
 
@@ -258,13 +262,13 @@ class CalibrationReport:
         ------
         ValueError
             If the accumulator has no samples, other bins or another norm, or if classes or columns
-            of the part are not its own.
+            of the part differ from those of the accumulator.
 
         Warns
         -----
         SkcalibWarning
-            If the part cannot be a random one: its mean confidence or accuracy is more than 5
-            standard errors away from that of all samples.
+            If the part cannot be random: its mean confidence or accuracy differs from that of all
+            samples by more than 5 standard errors.
 
         Examples
         --------
@@ -309,37 +313,35 @@ class CalibrationReport:
         random_state: Any = 0,
         verbose: int = 0,
     ) -> Self:
-        """Judge predictions in a file with a header, as pandas or a spreadsheet writes it.
+        """Create the report of predictions in a CSV or parquet file.
 
-        A parquet file will do as well.
-
-        One column holds the label, and one column per class its probabilities; other columns are
-        not used. ``python -m skcalib report predictions.csv -o report.html`` does this and
-        :meth:`save`. The separator (comma, semicolon, tab or bar), the decimal sign and the
-        encoding are found, and gzip is unpacked. Parquet, which needs ``pyarrow``, is known by
-        its first bytes, and its rows are counted from 1.
+        The file has a header, a column of labels and a column of probabilities for each class;
+        other columns are not used. The separator (comma, semicolon, tab or bar), the decimal sign
+        and the encoding are detected, and gzip is unpacked. Parquet files need ``pyarrow``.
+        ``python -m skcalib report predictions.csv -o report.html`` does the same and saves the
+        page.
 
         Parameters
         ----------
         path : str or path
             The file.
         label : str, default=None
-            Name of the column of labels. None takes the first of "label", "y_true", "y",
-            "target" and the like that is there.
+            Name of the column of labels. None uses the first column named "label", "y_true", "y",
+            "target" or similar.
         classes : sequence of str or dict of str to str, default=None
-            Names of the columns of probabilities; labels 0, 1, ... are meant in this order where
-            the columns are called differently. A dict, or items such as "prob_0=bus", say which
-            column is of which class. None takes those that are called like the labels
-            (or all of them alike: "p_cat", "p_dog"), with others that complete their rows to 1,
-            or, of two classes, the only column of probabilities.
+            Names of the columns of probabilities. A dict, or items such as "prob_0=bus", assign
+            classes to columns; otherwise labels 0, 1, ... belong to the columns in this order,
+            unless columns are named after the labels. None uses the columns named after the
+            labels (also with a common prefix or suffix: "p_cat", "p_dog"), with others if rows
+            need them to sum to 1; or, for two classes, the only column of probabilities.
         pos_label : str, default=None
-            The positive one of two classes, if there is a single column. None takes the class
-            that the column is called after ("prob_0", "P(no)", "not_spam"), or the second of 0
-            and 1, no and yes.
+            The positive class, if there is a single column of probabilities. None uses the class
+            in its name ("prob_0", "P(no)", "not_spam"), or the second of pairs such as 0 and 1, no
+            and yes.
         sample_weight : str, default=None
             Name of the column of weights.
         by : sequence of str, default=()
-            Names of columns of groups.
+            Names of columns of groups to report separately.
         groups : str, default=None
             Name of the column that says which samples belong together.
         tolerance, title, random_state, verbose : of :meth:`from_estimator`
@@ -352,14 +354,14 @@ class CalibrationReport:
         Raises
         ------
         ValueError
-            If a column is missing, cannot be told apart from others, or holds what is not a
-            number; and as :meth:`from_predictions`.
+            If a column is missing or ambiguous, if a probability is not a number in [0, 1], or if
+            the file is not a table.
 
         Warns
         -----
         SkcalibWarning
-            If lines of the file stand within quoted cells, as behind a quotation mark that is
-            never closed.
+            If lines of the file are within quoted cells, as after a quotation mark that is never
+            closed.
         """
         path = Path(path)
         with collecting() as notes, telling("CalibrationReport", verbose)(f"reading {path.name}"):
@@ -391,20 +393,20 @@ class CalibrationReport:
         random_state: Any = 0,
         verbose: int = 0,
     ) -> Self:
-        """Compare models on the same samples, or one model in two months.
+        """Compare models on the same samples, or one model on different samples.
 
         Parameters
         ----------
         y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
-            Probabilities by the name of the model or of the month, two or more. The first is what
-            the others are compared with.
+            Probabilities of two or more models, by name. The first is the one that the others are
+            compared with.
         y_true : array-like of shape (n_samples,), or dict of str -> array-like
-            True labels of the samples that all models were given: differences are taken sample
-            by sample. A dict of labels by the same names: the samples are different ones.
+            True labels. An array: all models predict the same samples, and differences are paired.
+            A dict with the names of `y_probas`: the samples differ, such as those of two months.
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, if all models have the same ones.
+            Which samples belong together, if all models predict the same samples.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, if all models have the same ones.
+            Weights of the samples, if all models predict the same samples.
         labels, pos_label, title, random_state, verbose : of :meth:`from_predictions`
 
         Returns
@@ -416,8 +418,8 @@ class CalibrationReport:
         Raises
         ------
         ValueError
-            If there are fewer than two models, if the names of `y_true` are others, and as
-            :meth:`from_predictions`.
+            If there are fewer than two models, if `y_true` has other names than `y_probas`, or if
+            lengths or classes do not match.
 
         Examples
         --------
@@ -457,18 +459,18 @@ class CalibrationReport:
         return cls(dict(plain(found)))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the report as one HTML file, without scripts and without links to elsewhere.
+        """Write the report as one HTML file, without scripts and external links, or as Markdown.
 
         Parameters
         ----------
         path : str or path
-            Where to; a file that is there is replaced. The name ends in ".html" or ".htm" or, for
-            Markdown, in ".md".
+            File to write; an existing file is replaced. The suffix must be ".html", ".htm" or, for
+            Markdown, ".md".
 
         Raises
         ------
         ValueError
-            If the name has another ending.
+            If the suffix is another one.
         """
         ending = Path(path).suffix.lower()
         if ending not in (".html", ".htm", ".md"):
@@ -478,7 +480,7 @@ class CalibrationReport:
             file.write(text.encode())
 
     def to_markdown(self) -> str:
-        """Return the text and tables as Markdown, without the pictures: for a pull request."""
+        """Return text and tables as Markdown, without pictures, for a pull request for example."""
         return as_markdown(self._document())
 
     def __repr__(self) -> str:
@@ -495,15 +497,15 @@ class CalibrationReport:
         return written.document(self.results_)
 
 
-# The checks of scikit-learn change the warnings of the process, for a moment each: two reports
-# whose moments overlap would change them for good.
+# scikit-learn's checks change the warning filters of the process for a moment: two threads that
+# overlap could leave them changed.
 _one_at_a_time = threading.RLock()
 
 
 def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
-    """Return the results of all questions, as plain numbers, strings, lists and dicts."""
+    """Compute all results, as plain numbers, strings, lists and dicts."""
     step = telling("CalibrationReport", verbose)
-    # The columns have been looked at, and what the parts warn of belongs to the page.
+    # Collect warnings for the page; the order of columns is checked already.
     with _one_at_a_time, collecting() as messages, told():
         with step("overview"):
             results: dict[str, Any] = {"overview": _trust.overview(data)}
@@ -517,7 +519,7 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
             results["verdict"] = _verdict.results(data, trust, calibrators)
             results |= {"calibration": trust}
         with step("thresholds"):
-            results["selective"] = _silence.results(data)
+            results["selective"] = _selective.results(data)
         with step("what to look at"):
             results |= {
                 "classes": _parts.results(data),
@@ -531,9 +533,9 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
             results["after_calibration"] = None if calibrated is None else _after(calibrated)
         results["method"] = _method.method(data)
     notes = _method.notes(data)
-    # Each fold may have said it.
-    told_once = dict.fromkeys(messages)
-    results["warnings"] = notes + [f"Warned of on the way: {message}" for message in told_once]
+    # Each once, though several folds may have warned.
+    distinct = dict.fromkeys(messages)
+    results["warnings"] = notes + [f"Warned of on the way: {message}" for message in distinct]
     if data.doubt is not None:
         results["verdict"] |= {
             "kind": "columns",
@@ -544,12 +546,12 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
 
 
 def _after(calibrated: ReportData) -> dict[str, Any]:
-    """Return what is advised once the probabilities are calibrated, judged on samples left out."""
-    return {"tested": _verdict.judge(calibrated), "selective": _silence.results(calibrated)}
+    """Return tests and thresholds after calibration, by out-of-fold probabilities."""
+    return {"tested": _verdict.judge(calibrated), "selective": _selective.results(calibrated)}
 
 
 def _worth_showing(X: Any) -> Any:
-    """Return X where a reader recognizes a sample in it: texts, images, named columns."""
+    """Return X if a reader can recognize samples in it: texts, images, named columns."""
     if hasattr(X, "columns") or getattr(X, "ndim", 2) in (3, 4):
         return X
     is_list = hasattr(X, "__len__") and not issparse(X) and len(X) > 0

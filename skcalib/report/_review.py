@@ -1,4 +1,4 @@
-"""A page on which somebody checks labels: one file that holds samples, script and answers."""
+"""A page on which people check labels: one file with the samples and a script."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ..utils.meta._optional import import_optional
 from ..utils.meta._tables import row_index
 from ._samples import image_uri
 
-# A page of 500 samples stays below 20 MB, of which these are letters of pictures.
+# Bytes of all pictures: a page of 500 samples stays below 20 MB.
 MANY_BYTES = 17_000_000
-# Fewer samples do not get larger pictures.
+# With fewer samples, pictures do not get larger.
 FEWEST_SHARING = 100
 LONGEST_EDGE, SHORTEST_EDGE = 640, 96
 MANY_LETTERS = 20_000
 MANY_COLUMNS = 40
-# A notebook keeps what it shows.
+# Largest page that a notebook shows: it would be saved in the notebook.
 NOTEBOOK_BYTES = 5_000_000
 DRAWN = (
     "This sample was drawn at random, so that your answers tell how many labels are wrong in all. "
@@ -44,24 +44,25 @@ CHOSEN = (
 
 
 class LabelReviewPage:
-    """A page to check labels on, with the keys of a keyboard or on a phone.
+    """A page on which people check labels, by keyboard or on a phone.
 
-    Use :meth:`from_finder` to create one. It shows a sample, its label and, where the sample was
-    not drawn at random, the label that is suggested. Keys keep the label, change it, say that no
-    class is right or that it is hard to tell. Progress stays in the browser. The answers are
-    downloaded as ``checks.csv``, which :func:`skcalib.labels.read_checks` reads.
+    Use :meth:`from_finder` to create one. The page shows one sample at a time, with its label and,
+    if the sample was not drawn at random, the suggested label. The user keeps the label, changes
+    it, or says that no class is right or that it is hard to tell. Progress is kept in the browser.
+    The answers are downloaded as ``checks.csv``, for :func:`skcalib.labels.read_checks`.
 
-    The page is one file. It loads nothing, sends nothing, and needs no server.
+    The page is one file that loads nothing, sends nothing and needs no server.
 
     Parameters
     ----------
     data : dict
-        What the page shows, as in `data_`.
+        Contents of the page, as in `data_`.
 
     Attributes
     ----------
     data_ : dict
-        What the page shows: title, classes, and for every sample its position, label and contents.
+        Contents of the page: title, classes, and for every sample its position, label and picture,
+        text or row.
     positions_ : ndarray of shape (n_shown,)
         Positions of the samples, in the order of the page.
 
@@ -72,9 +73,9 @@ class LabelReviewPage:
 
     Notes
     -----
-    Whoever sees a suggestion tends to agree with it, so that the rate of wrong labels comes out
-    as the finder had it. Suggestions for samples that ``finder.draw_samples_to_check`` has drawn
-    are not in the file.
+    People tend to agree with a suggestion, which would bias the rate of wrong labels toward the
+    finder's estimate. So the file has no suggestions for samples that
+    ``finder.draw_samples_to_check`` has drawn.
 
     Pictures need ``pillow``: ``pip install 'skcalib[report]'``.
 
@@ -113,27 +114,27 @@ class LabelReviewPage:
         positions: ArrayLike | None = None,
         title: str | None = None,
     ) -> Self:
-        """Make a page of samples of a finder.
+        """Create a page for samples of a finder.
 
         Parameters
         ----------
         finder : LabelIssueFinder
-            Fitted. It knows which samples were drawn to be checked.
+            Fitted finder, which knows the samples that were drawn to be checked.
         X : array-like of n_samples rows, default=None
-            The samples, in the order of `fit`: a table whose rows are shown, unless `images` or
-            `texts` are; also texts or images. An index names the samples. It need not be what the
-            finder was fitted to: show what a person can judge.
+            The samples, in the order of `fit`: rows of a table, texts or images. Shown unless
+            `images` or `texts` are given; an index names the samples. It need not be the X of
+            `fit`: show what a person can judge.
         images : sequence of n_samples images, default=None
             Arrays of shape (height, width) or (height, width, channels), PIL images, or paths of
-            files. Those of a page are made smaller until 500 take less than 20 MB.
+            image files. They are scaled down so that 500 of them take less than 20 MB.
         texts : sequence of n_samples str, default=None
-            Texts, also beside images. Those of more than 20 000 letters are cut.
+            Texts, also together with images; cut after 20 000 characters.
         positions : array-like of int of shape (n_shown,), default=None
-            Which samples, by position, in the order of the page. None takes the latest draw of
-            ``finder.draw_samples_to_check``; if there is none, the labels that are probably wrong,
-            the most suspicious first.
+            Positions of the samples, in the order of the page. None uses the latest draw of
+            ``finder.draw_samples_to_check``; if there is none, the probably wrong labels, most
+            suspicious first.
         title : str, default=None
-            Heading of the page. None says how many labels there are to check.
+            Heading of the page. None means the number of labels to check.
 
         Returns
         -------
@@ -143,8 +144,8 @@ class LabelReviewPage:
         Raises
         ------
         ValueError
-            If there is nothing to show, if a container has another number of samples than the
-            finder, or if `X` holds the probabilities that the finder judges by.
+            If there is nothing to show, if `X`, `images` or `texts` has another number of samples
+            than the finder, or if `X` holds the finder's own input probabilities.
         """
         check_is_fitted(finder)
         refuse_unreadable(finder.issues_, name="finder.issues_")
@@ -184,7 +185,7 @@ class LabelReviewPage:
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page to a file, which any browser opens.
+        """Write the page to an HTML file.
 
         Parameters
         ----------
@@ -207,7 +208,7 @@ class LabelReviewPage:
             "style": style,
             "script": script,
             "hash": b64encode(sha256(script.encode()).digest()).decode(),
-            # "<" would end the element, or begin a comment.
+            # An unescaped "<" could end the script element or begin a comment.
             "data": json.dumps(self.data_ | {"key": key}).replace("<", "\\u003c"),
         }
         return re.sub(r"\[(title|style|script|hash|data)\]", lambda found: parts[found[1]], page)
@@ -243,8 +244,8 @@ def _check_containers(
         if values.shape == (n_samples, len(finder.classes_)) and values.dtype.kind == "f":
             raise ValueError(
                 "X must be what a person can judge, got the class probabilities that the finder "
-                "judges by, which nobody should see before the answer; pass images= or texts=, "
-                "or the table as X."
+                "was fitted to, which would bias the answers; pass images= or texts=, or a table "
+                "as X."
             )
 
 
@@ -258,7 +259,7 @@ def _rows(finder: LabelIssueFinder, positions: Any, n_samples: int) -> NDArray[n
         positions = order[issues["is_issue"][order]]
         if not len(positions):
             raise ValueError(
-                "positions must be given, got None: the finder suspects no label and has drawn no "
+                "positions must be given, got None: the finder has found no issues and drawn no "
                 "samples. Draw some with finder.draw_samples_to_check(100)."
             )
     rows = np.asarray(positions)
@@ -276,7 +277,7 @@ def _rows(finder: LabelIssueFinder, positions: Any, n_samples: int) -> NDArray[n
 
 
 def _names(*containers: Any) -> Any:
-    """Return names of the samples: an index that is no numbering, or names of files."""
+    """Return names of the samples: an index other than 0, 1, ..., or names of files."""
     index = row_index(*containers)
     if index is not None and not np.array_equal(index, np.arange(len(index))):
         return index
@@ -287,17 +288,17 @@ def _names(*containers: Any) -> Any:
 
 
 def _at(samples: Any, row: int) -> Any:
-    # By position: a data frame in brackets looks for a column of that name.
+    # By position: indexing a DataFrame itself looks for a column.
     return getattr(samples, "iloc", samples)[row]
 
 
 def _contents(sample: Any, n_shown: int) -> dict[str, Any]:
-    """Return what the page shows of a sample: a text, a picture or the cells of a row."""
+    """Return the contents of a sample: a text, a picture or the cells of a row."""
     if isinstance(sample, str):
         cut = f"The first {MANY_LETTERS} of {len(sample)} letters."
         more = {"more": cut} if len(sample) > MANY_LETTERS else {}
         return {"text": sample[:MANY_LETTERS], **more}
-    if hasattr(sample, "tocsr"):  # a row of many columns, most of them 0
+    if hasattr(sample, "tocsr"):  # a sparse row
         row = sample.tocsr()
         return _row([(f"column {i}", x) for i, x in zip(row.indices, row.data)])
     if isinstance(sample, PurePath) or hasattr(sample, "thumbnail") or np.ndim(sample) >= 2:
@@ -319,23 +320,23 @@ def _row(cells: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def _picture(image: Any, n_shown: int) -> str:
-    """Return a picture as a data URI, as large as so many of them may be on a page."""
+    """Return a picture as a data URI, scaled down to its share of the page's size."""
     if isinstance(image, str | PurePath):
         pil = import_optional("PIL.Image", extra="report")
         operations = import_optional("PIL.ImageOps", extra="report")
         with pil.open(image) as opened:
-            image = operations.exif_transpose(opened)  # upright, as it was taken
+            image = operations.exif_transpose(opened)  # upright
     budget = MANY_BYTES // max(n_shown, FEWEST_SHARING)
     edge = LONGEST_EDGE
     uri = image_uri(image, edge)
     while len(uri) > budget and edge > SHORTEST_EDGE:
-        # Bytes grow with the area; a little below, since they grow by less.
+        # Bytes are roughly proportional to the area; stay a little below.
         edge = max(int(0.95 * edge * (budget / len(uri)) ** 0.5), SHORTEST_EDGE)
         uri = image_uri(image, edge)
     return uri
 
 
 def _typed(label: Any) -> tuple[str, str]:
-    """Return a label as text, and its type as the table of answers has it."""
+    """Return a label as text, and its type for the column `type` of the answers."""
     kind = {bool: "bool", int: "int", float: "float"}.get(type(label), "str")
     return str(label), kind

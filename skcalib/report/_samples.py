@@ -1,4 +1,4 @@
-"""Which samples? The hardest ones, and those whose label is probably wrong."""
+"""The hardest samples, and those whose label is probably wrong."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ._document import Samples, Section, Text, count, in_sentence, number, perce
 from ._limits import FEWEST_TO_JUDGE, MANY_FEATURES
 
 N_SHOWN = 12
-# Longest edge of a picture in pixels; smaller images stay as they are, and the browser enlarges
-# them. PNG is sharp, and larger than JPEG for photographs: above so many bytes it is JPEG.
+# Longest edge of a picture in pixels; smaller images are kept, and the browser enlarges them.
+# Pictures are PNG (sharp), or JPEG if the PNG has more bytes than this.
 EDGE = 96
 MANY_BYTES = 4000
 MANY_LETTERS = 160
@@ -31,16 +31,16 @@ MANY_COLUMNS = 5
 
 
 def hardest(data: ReportData) -> dict[str, Any]:
-    """Return the hardest samples, the hardest first, and what says so."""
+    """Return the hardest samples, hardest first, and the source of the difficulty."""
     difficulty, source = _difficulty(data)
-    # Stable, so that ties stand in the order of the samples; NaN, no answer, comes last.
+    # Stable: ties stay in the order of the samples. NaN comes last.
     order = np.argsort(-difficulty, kind="stable")[:N_SHOWN]
     table = [{**_entry(data, i), "difficulty": float(difficulty[i])} for i in order]
     return {"source": source, "table": table}
 
 
 def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
-    """Return the difficulty of the samples with their labels, and what says so."""
+    """Return the difficulty of the samples with their labels, and its source."""
     if data.scorer is not None:
         X = _safe_indexing(data.features, data.numbers)
         difficulty = score_difficulty(data.scorer, X, data.classes[data.codes])
@@ -61,10 +61,10 @@ def _entry(data: ReportData, i: int) -> dict[str, Any]:
 
 
 def issues(data: ReportData) -> dict[str, Any]:
-    """Return the labels that are probably wrong, the most suspicious first, and the noise rate.
+    """Return probably wrong labels, the most suspicious first, and the noise rate.
 
-    Labels are judged by features or a scorer. If the finder warns that these are not good enough,
-    the labels are not judged, and the reason is given.
+    A LabelIssueFinder judges them by the features or the scorer. If it warns, the labels are not
+    judged, and the warning is the reason.
     """
     if data.shares is not None:
         reason = "these are shares of people; LabelIssueFinder.fit(X, votes=...) judges votes"
@@ -103,7 +103,7 @@ def issues(data: ReportData) -> dict[str, Any]:
 
 
 def _finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
-    """Return a finder, what it is fitted to, and what judges the labels."""
+    """Return a finder, its X, and a name for what judges the labels."""
     if isinstance(last_step(data.scorer)[0], RelativeMahalanobisScorer):
         X = _safe_indexing(data.features, data.numbers)
         name = type(last_step(data.scorer)[0]).__name__
@@ -113,7 +113,7 @@ def _finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
 
 
 def _numeric_features(data: ReportData) -> NDArray[Any] | None:
-    """Return the features as numbers; None for images, texts, gaps and very many of them."""
+    """Return numeric features; None for images, texts, missing values and too many features."""
     if data.features is None or hasattr(data.features, "tocsr"):
         return None
     features = np.asarray(data.features)
@@ -164,10 +164,10 @@ def _issues(issues: dict[str, Any]) -> list[Any]:
 
 
 def _shown(samples: Any, number: int) -> dict[str, str]:
-    """Return {"image": data URI}, {"text": text}, or nothing where there is nothing to show."""
+    """Return {"image": data URI}, {"text": text}, or an empty dict."""
     if samples is None:
         return {}
-    # By position: a data frame in brackets looks for a column of that name.
+    # By position: indexing a DataFrame itself looks for a column.
     sample = getattr(samples, "iloc", samples)[number]
     if hasattr(sample, "toarray"):
         sample = sample.toarray()[0]
@@ -183,7 +183,7 @@ def _shortened(text: str) -> str:
 
 
 def _row(sample: Any) -> str:
-    """Return the first values of a row of a table, with the names of the columns if it has any."""
+    """Return the first values of a row, with names of columns if it has any."""
     values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
     index = row_index(sample)
     if index is not None:
@@ -192,14 +192,14 @@ def _row(sample: Any) -> str:
 
 
 def image_uri(image: Any, edge: int = EDGE) -> str:
-    """Return an image, an array of (height, width[, channels]) or a PIL image, as a data URI.
+    """Return an image, an array (height, width[, channels]) or a PIL image, as a data URI.
 
-    One whose longest edge has more pixels than `edge` is made smaller.
+    It is scaled down to at most `edge` pixels.
     """
     pil = import_optional("PIL.Image", extra="report")
     picture = image if hasattr(image, "thumbnail") else pil.fromarray(_pixels(np.asarray(image)))
     picture = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
-    picture.thumbnail((edge, edge))  # never larger than it was
+    picture.thumbnail((edge, edge))  # never enlarges
     small = max(picture.size) <= EDGE
     data, kind = _encoded(picture, "PNG", optimize=True) if small else b"", "png"
     if not small or len(data) > MANY_BYTES:
@@ -214,7 +214,7 @@ def _encoded(picture: Any, form: str, **options: Any) -> bytes:
 
 
 def _pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the array as bytes: bytes stay, other numbers are spread over black to white."""
+    """Return the array as bytes; other numbers are scaled from black to white."""
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[..., 0]
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
@@ -230,6 +230,6 @@ def _pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
         return array
     values = array.astype(np.float64)
     low, high = np.nanmin(values), np.nanmax(values)
-    # An image of one value is black.
+    # A constant image becomes black.
     spread = (values - low) / (high - low) if high > low else np.zeros_like(values)
     return np.nan_to_num(255 * spread).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Can the numbers be believed? Calibration errors with intervals, and reliability curves."""
+"""Calibration errors with intervals, and reliability curves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._limits import LEVEL, MANY_SAMPLES, N_BINS
 
 
 def overview(data: ReportData) -> dict[str, Any]:
-    """Return size, accuracy, confidence and the gap between them."""
+    """Return number of samples and classes, accuracy, mean confidence and their gap."""
     accuracy, confidence = fraction(data.correct, data.mass), mean(data.confidence, data.mass)
     sums = data.sums("answers")
     if sums is not None:
@@ -47,12 +47,12 @@ def overview(data: ReportData) -> dict[str, Any]:
 
 
 def n_resamples(n_samples: int) -> int:
-    """Return 500, and from 8 000 samples on fewer: at least 200."""
+    """Return 500; with more than 8 000 samples fewer, but at least 200."""
     return int(np.clip(4_000_000 // n_samples, 200, 500))
 
 
 def results(data: ReportData) -> dict[str, Any]:
-    """Return what is known of the second of two classes, and of the top label."""
+    """Return errors and curves of the top label and, with two classes, of the second one."""
     views = {"top_label": _judged(data, data.predictions, "answers")}
     if len(data.classes) == 2:
         positive = _judged(data, data.of_positive_class, "positive")
@@ -61,7 +61,7 @@ def results(data: ReportData) -> dict[str, Any]:
 
 
 def _judged(data: ReportData, predictions: dict[str, Any], view: str) -> dict[str, Any]:
-    """Return the error with its interval, and the curves, of one question."""
+    """Return error, interval and curves of one view, "answers" or "positive"."""
     total = data.total
     if total is None or data.summed != view:
         value = expected_calibration_error(**predictions, n_bins=N_BINS)
@@ -78,7 +78,7 @@ def _judged(data: ReportData, predictions: dict[str, Any], view: str) -> dict[st
 
 
 def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, float]:
-    """Return the interval of the error: of very many samples that of their sums."""
+    """Return the interval of the error; with very many samples, from sums over bins."""
     draws: dict[str, Any] = {
         "confidence_level": LEVEL,
         "n_resamples": n_resamples(len(data.codes)),
@@ -89,7 +89,7 @@ def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, flo
             **predictions, n_bins=N_BINS, groups=data.groups, **draws
         )
     weight = data.weight
-    if weight is not None:  # sums count samples: as many of equal weight as tell as much
+    if weight is not None:  # sums count samples: scale weights to the effective number
         weight = weight * (weight.sum() / (weight @ weight))
     sums = CalibrationAccumulator(N_BINS, labels=predictions["labels"])
     sums.update(predictions["y_true"], predictions["y_proba"], sample_weight=weight)
@@ -98,14 +98,14 @@ def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, flo
 
 def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
     if predictions["y_proba"].ndim == 2:
-        # The binary question of the top label: was it right, and how probable was it said to be?
+        # As a binary question: was the top label right?
         predictions = {
             "y_true": two_sided(data.correct),
             "y_proba": data.confidence,
             "labels": [0, 1],
         }
     if data.weight is not None:
-        # For the band, weights count samples: as many of equal weight would tell as much.
+        # The band counts samples: scale weights to the effective number.
         effective = data.weight * (data.weight.sum() / (data.weight @ data.weight))
         predictions = {**predictions, "sample_weight": effective}
     curve = isotonic_reliability_curve(
@@ -116,7 +116,7 @@ def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, 
 
 
 def section(results: dict[str, Any]) -> Section:
-    """Return calibration errors and reliability diagrams."""
+    """Return the section of calibration errors and reliability diagrams."""
     rows, notes = [], []
     for view, judged in results["calibration"]["views"].items():
         error, what = judged["errors"]["expected_calibration_error"], _what(view, results)
@@ -141,7 +141,7 @@ def _what(view: str, results: dict[str, Any]) -> str:
 
 
 def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
-    """Return the reliability diagram of a view, by default of what the verdict is about."""
+    """Return the reliability diagram of a view, by default the one of the verdict."""
     view = view or next(iter(results["calibration"]["views"]))
     high, low = ("too high", "too low")
     if view == "top_label":

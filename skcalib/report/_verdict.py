@@ -1,4 +1,4 @@
-"""The verdict: everybody, every group and every class, tested at one level for the whole page."""
+"""The verdict: all samples, every group and every class, with one family-wise error rate."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ ALPHA = 1 - LEVEL
 def results(
     data: ReportData, trust: dict[str, Any], repair: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the verdict and everything that was tested for it.
+    """Return the verdict and all tests.
 
-    A model whose log-loss a calibrator of `repair` lowers by more than chance gets no all-clear,
-    and where it lowers it by more than half, that comes first. That it shows no knowledge of
-    the labels comes before everything else.
+    The first that holds decides: the model shows no knowledge of the labels ("ignorant"); a
+    calibrator of `repair` halves the log-loss ("costly"); an error was found. A model whose
+    log-loss a calibrator lowers by more than chance is never called calibrated.
     """
     tested = judge(data)
     for entry in tested:
@@ -60,7 +60,7 @@ def results(
     gain = _gain(repair)
     kind = "ignorant" if repair is not None and repair["ignorant"] else _kind(tested, gain)
     power = _power(tested)
-    # As text for a terminal; on the page no line breaks before a sign of per cent.
+    # Plain spaces, for a terminal; the page puts a no-break space before each per-cent sign.
     words = {
         name: text.replace("\xa0", " ") for name, text in _words(tested, data, kind, gain).items()
     }
@@ -71,11 +71,11 @@ def results(
 
 
 def judge(data: ReportData) -> list[dict[str, Any]]:
-    """Return everybody, every group and every class, and which of them chance does not explain.
+    """Test all samples ("everybody"), every group and every class.
 
-    Everybody has half of the level, the groups and classes share the other half. Everybody, a
-    group or a class is tested in several ways, and the p-values multiplied by their number;
-    Holm's correction follows over all of them.
+    Each is tested in several ways ("views"): the smallest p-value is multiplied by their number.
+    Then Holm's correction is applied to all of them, with half of the level for all samples and
+    the other half shared by groups and classes.
     """
     n_groups = sum(len(groups.names) for groups in (data.by or {}).values())
     n_parts = n_groups + (len(data.classes) if len(data.classes) > 2 else 0)
@@ -91,9 +91,9 @@ def judge(data: ReportData) -> list[dict[str, Any]]:
 
 
 def _power(tested: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return how probably an error would have been found where the samples cannot tell.
+    """Return the power to find an error, if the samples are too few for a verdict.
 
-    Of everybody or, where everybody is clear, of the part of which the most could hide.
+    It is for all samples or, if these are clear, for the group or class with the widest range.
     """
     unclear = [entry for entry in tested if not entry["clear"] and not entry["off"]]
     if tested[0]["off"] or not unclear:
@@ -104,7 +104,7 @@ def _power(tested: list[dict[str, Any]]) -> dict[str, Any] | None:
     view, error = entry["views"][0], min(SOUGHT, entry["tolerance"])
     if not view["spread"]:
         return None
-    # The test of the average is normal, nearly, and its range is wider by the level's quantile.
+    # Normal approximation of the test of the average.
     quantile = -ndtri(view["level"] / 2)
     needed = ((quantile + ndtri(FOUND)) * view["spread"] / error) ** 2
     return {
@@ -129,7 +129,7 @@ def _could_find(power: dict[str, Any]) -> str:
 
 
 def _gain(repair: dict[str, Any] | None) -> dict[str, float] | None:
-    """Return the log-loss as it is and after the calibrator that is recommended, if one is."""
+    """Return the log-loss before and after the recommended calibrator; None without one."""
     if repair is None or repair["best"] is None:
         return None
     before, after = repair["table"][:2]
@@ -147,9 +147,9 @@ def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
 def _tested(
     data: ReportData, kind: str, name: str, members: NDArray[np.bool_], share: float
 ) -> dict[str, Any]:
-    """Return what was said of some samples against what was observed, and the tests of it.
+    """Return predictions against outcomes of some samples, with tests.
 
-    Two classes are judged by the probability of the second, then by the answers.
+    With two classes, the first view is the probability of the second, the next one the answers.
     """
     pairs = _pairs(data)
     n_samples, sampled = int(members.sum()), members[data.sampled]
@@ -170,7 +170,7 @@ def _tested(
 
 
 def _pairs(data: ReportData) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
-    """Return outcomes and probabilities of what is judged; of two classes first the second."""
+    """Return outcomes and probabilities of answers and, first, of the second of two classes."""
     pairs = {"answers": (data.correct, data.confidence)}
     if len(data.classes) == 2:
         pairs = {"positive": (data.of_class(1), data.proba[:, 1]), **pairs}
@@ -185,6 +185,7 @@ def _view(
     members: NDArray[np.bool_],
     share: float,
 ) -> dict[str, Any]:
+    """Return the test of an average, with mean prediction ("says") and mean outcome ("is")."""
     weight = None if data.weight is None else data.weight[members]
     effect = data.effect(outcome[members] - proba[members], members)
     low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share, effect)
@@ -198,17 +199,16 @@ def _view(
             "high": high,
         },
         "pvalue": mean_test(outcome[members], proba[members], weight, effect),
-        # Standard deviation of what is observed of a calibrated model, and the level of the test.
+        # Standard deviation of the mean outcome of a calibrated model; level of the test.
         "spread": float(np.sqrt(effect * (mass**2 @ (said * (1 - said)))) / mass.sum()),
         "level": ALPHA * share,
     }
 
 
 def _of_sums(sums: NDArray[np.float64] | None, view: dict[str, Any]) -> dict[str, Any]:
-    """Return the view of the sums over bins, where there are any.
+    """Return the view computed from sums over bins, if there are any.
 
-    The samples of a bin count as if each had their mean probability: their number of outcomes
-    varies no more than that.
+    All samples of a bin get their mean probability, which can only increase the variance.
     """
     if sums is None:
         return view
@@ -232,22 +232,22 @@ def _shape(
     members: NDArray[np.bool_],
     share: float,
 ) -> dict[str, Any]:
-    """Return the part of the probabilities that is off most clearly, and the p-value of all parts.
+    """Return the range of probabilities with the smallest p-value, corrected for all ranges.
 
-    A part is a bin, of equal width or weight, or all that lies above one. The calibration error
-    weighs bins by their samples. It does not see that the few largest of many small risks are
-    twice too high; their mean does.
+    A range is a bin of equal width or weight, or everything above one. This finds errors that the
+    calibration error, which weights bins by their samples, does not: for instance that the few
+    largest of many small risks are twice too high.
     """
-    place = np.flatnonzero(members)
-    said, parts = proba[place].astype(np.float64), []
-    weight = None if data.weight is None else data.weight[place]
+    rows = np.flatnonzero(members)
+    said, parts = proba[rows].astype(np.float64), []
+    weight = None if data.weight is None else data.weight[rows]
     for edges in (uniform_edges(N_BINS), quantile_edges(said, N_BINS, weight)):
         index = bin_index(said, edges)
         bins = np.unique(index)
         parts += [index == b for b in bins] + [index > b for b in bins[:-1]]
-    pvalues = [_mean_pvalue(data, outcome, proba, place[part]) for part in parts]
+    pvalues = [_mean_pvalue(data, outcome, proba, rows[part]) for part in parts]
     worst = np.zeros(len(proba), dtype=bool)
-    worst[place[parts[int(np.argmin(pvalues))]]] = True
+    worst[rows[parts[int(np.argmin(pvalues))]]] = True
     view = _view(data, "shape", outcome, proba, worst, share / len(parts))
     inside = proba[worst].astype(np.float64)
     ends = {"from": float(inside.min()), "to": float(inside.max())}
@@ -263,10 +263,10 @@ def _mean_pvalue(
 
 
 def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
-    """Return the p-value of an error that may cancel on average.
+    """Return the p-value of a calibration error, which may cancel on average.
 
-    Few resamples cannot give a small p-value. If the first ones reject, the p-value is that of
-    new ones, as many as a p-value of `needed` takes.
+    Few resamples cannot give a small p-value. So if the first ones reject, new ones are drawn, as
+    many as it takes for a p-value of `needed`.
     """
     chosen = {
         name: value[members] if name != "labels" and value is not None else value
@@ -284,10 +284,11 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
 
 
 def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
-    """Return the classes of more than two.
+    """Test every class, if there are more than two.
 
-    The answers of a class and its probability are judged on average and at their values: a column
-    may be right on average, and for the answers, and wrong wherever the class is the second guess.
+    Both the answers that name the class and its column of probabilities are tested, on average and
+    by ranges: a column may be right on average, and for the answers, and still be wrong wherever
+    the class is the second guess.
     """
     if len(data.classes) == 2:
         return []
@@ -314,7 +315,7 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
 def _of_class(
     data: ReportData, k: int
 ) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]]:
-    """Return outcomes, probabilities and samples of the answers of a class, and of its column."""
+    """Return outcomes, probabilities and samples: of the answers of a class, and of its column."""
     everybody, answered = np.ones(len(data.codes), bool), data.predicted == k
     kinds = {"class": (data.of_class(k), data.proba[:, k], everybody)}
     if answered.any():
@@ -325,7 +326,7 @@ def _of_class(
 def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:
     """Return the largest error that the samples do not rule out."""
     views = [view for view in entry["views"] if view["view"] not in ("shape", "class")]
-    if not views:  # a class that is never the answer: its probability on average
+    if not views:  # a class that is never predicted: use its column
         views = entry["views"][:1]
     ends = [abs(view["says"] - view["is"][end]) for view in views for end in ("low", "high")]
     if trust is not None:
@@ -335,7 +336,7 @@ def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:
 
 
 def _tolerance(entry: dict[str, Any], tolerance: float) -> float:
-    """Return the largest error that does not matter: twice as large for a group or class."""
+    """Return the largest error that does not matter; twice as large for a group or class."""
     scale = 1 if entry["kind"] == "everybody" else 2
     first = entry["views"][0]
     if first["view"] != "positive":
@@ -345,7 +346,7 @@ def _tolerance(entry: dict[str, Any], tolerance: float) -> float:
 
 
 def _is_small(entry: dict[str, Any]) -> bool:
-    """Return whether what is off is off by less than matters; a part by up to twice as much."""
+    """Return whether a significant error is below the tolerance (twice that in a range)."""
     parts = [view for view in _found_in(entry) if view["view"] == "shape"]
     ends = [abs(view["says"] - view["is"][end]) for view in parts for end in ("low", "high")]
     return bool(
@@ -375,19 +376,19 @@ def _kind(tested: list[dict[str, Any]], gain: dict[str, float] | None) -> str:
 
 
 def matters(entry: dict[str, Any]) -> bool:
-    """Return whether something is off by more than chance, and perhaps by more than matters."""
+    """Return whether an error is significant, and not surely below the tolerance."""
     return bool(entry["off"] and not entry["small"])
 
 
 def _found_in(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the views that are off by themselves; the clearest one is always among them."""
+    """Return the views that are significant by themselves, always with the clearest one."""
     smallest = min(view["pvalue"] for view in entry["views"])
     by_itself = max(ALPHA * smallest / entry["pvalue"], smallest)
     return [view for view in entry["views"] if view["pvalue"] <= by_itself]
 
 
 def _worst_view(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return what is wrong: an average that is off by itself, else what has the least p-value."""
+    """Return the view to report: a significant average, else that of the smallest p-value."""
     found = _found_in(entry)
     clearest = min(found, key=lambda view: view["pvalue"])
     return next((view for view in found if view["view"] != "shape"), clearest)
@@ -442,7 +443,7 @@ def _lowered(gain: dict[str, float] | None) -> str:
 def _about_everybody(
     tested: list[dict[str, Any]], positive: str, off: list[dict[str, Any]]
 ) -> list[str]:
-    """Return what was said of all samples, and of the part that is off most clearly."""
+    """Return sentences on all samples, and on the group or class with the clearest error."""
     everybody, *parts = tested
     if everybody["off"]:
         worst = _worst_view(everybody)
@@ -461,7 +462,7 @@ def _about_everybody(
 def _could_hide(
     tested: list[dict[str, Any]], unclear: list[dict[str, Any]], off: list[dict[str, Any]]
 ) -> list[str]:
-    """Return what the samples cannot tell of a model of which no error shows overall."""
+    """Return sentences on the errors that the samples do not rule out."""
     everybody = tested[0]
     hidden = points(everybody["hidden"])
     calibrated = everybody["clear"] and not off and not unclear
@@ -482,7 +483,7 @@ def _could_hide(
 
 
 def _size(parts: list[dict[str, Any]]) -> str:
-    """Return how far what is off is off, as far as these samples show it."""
+    """Return the largest observed error of these parts."""
     sizes = [abs(view["says"] - view["is"]["value"]) for view in map(_worst_view, parts)]
     return f"off by {'up to ' if len(parts) > 1 else ''}{points(max(sizes))}"
 
@@ -504,7 +505,7 @@ def _accusation(kind: str, worst: dict[str, Any], positive: str) -> str:
 
 
 def _between(view: dict[str, Any]) -> str:
-    """Return the range of the probabilities of a part."""
+    """Return the range of probabilities of a view."""
     for digits in range(3):
         low, high = (f"{100 * view[end]:.{digits}f}" for end in ("from", "to"))
         if low != high:
@@ -513,7 +514,7 @@ def _between(view: dict[str, Any]) -> str:
 
 
 def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
-    """Return what was said and what was observed, as the beginning of a sentence."""
+    """Return prediction and observation of a view as a sentence without its period."""
     says, observed, ends = said_and_observed(view)
     who = f"{_where(entry)} it" if entry["kind"] == "group" else "it"
     what, name = view["view"], isolated(entry["name"])
@@ -532,7 +533,7 @@ def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
 
 
 def phrase(entry: dict[str, Any], positive: str) -> str:
-    """Return what was said and observed where an entry is off most clearly, within a sentence."""
+    """Return the same of an entry's clearest error, to continue a sentence."""
     text = _phrase(entry, _worst_view(entry), positive)
     return text[0].lower() + text[1:]
 
@@ -560,7 +561,7 @@ def _where(entry: dict[str, Any]) -> str:
 
 
 def names_of(parts: list[dict[str, Any]], n_parts: int) -> str:
-    """Return up to three groups and classes by name, more by number."""
+    """Return up to three groups and classes by name; more as a number."""
     if len(parts) > 3:
         return f"{len(parts)} of {n_parts} {parts_called(parts)}"
     names = [_named(part) for part in parts]
@@ -568,12 +569,12 @@ def names_of(parts: list[dict[str, Any]], n_parts: int) -> str:
 
 
 def few(n: int, n_parts: int, called: str) -> str:
-    """Return how many of the groups and classes have what follows."""
+    """Return "2 of 5 groups have", the beginning of a sentence."""
     return f"{n} of {n_parts} {called} {'has' if n == 1 else 'have'}"
 
 
 def parts_called(parts: list[dict[str, Any]]) -> str:
-    """Return what the parts are: groups, classes, or both."""
+    """Return "groups", "classes" or "groups and classes"."""
     kinds = {part["kind"] for part in parts}
     if len(kinds) > 1:
         return "groups and classes"
@@ -581,13 +582,13 @@ def parts_called(parts: list[dict[str, Any]]) -> str:
 
 
 def _by_chance(entry: dict[str, Any], tested: list[dict[str, Any]]) -> str:
-    """Return a corrected p-value as a sentence."""
+    """Return a sentence on the corrected p-value."""
     among = f"Among the {len(tested)} comparisons of this page, chance" if tested[1:] else "Chance"
     return f"{among} makes an error as clear as this in {of_models(entry['pvalue'])}."
 
 
 def of_models(pvalue: float) -> str:
-    """Return a p-value as a number of calibrated models."""
+    """Return a p-value as "12 of 1 000 calibrated models"."""
     if pvalue > 0.5:
         return "most calibrated models"
     if pvalue < 0.001:
@@ -596,13 +597,12 @@ def of_models(pvalue: float) -> str:
 
 
 def _named(entry: dict[str, Any]) -> str:
-    """Return who an entry is about, as the name of a row."""
+    """Return the name of an entry, for a row of a table."""
     return entry["name"] if entry["kind"] == "everybody" else _where(entry).removeprefix("for ")
 
 
 def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    """Return the rows of a chart: everybody, then the parts of this kind, many in the order
-    of their p-values."""
+    """Return the rows of a chart: all samples, then groups or classes (many by p-value)."""
     found = results["verdict"]["tested"]
     parts = [entry for entry in found if entry["kind"] == kind]
     if len(parts) > 12:
@@ -618,7 +618,7 @@ def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def tested_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
-    """Return what was tested of everybody and of the parts of this kind."""
+    """Return the table of tests of all samples and of the groups or classes."""
     rows, positive = [], f"class {in_sentence(results['overview']['classes'][1])}"
     for entry in results["verdict"]["tested"]:
         if entry["kind"] not in ("everybody", kind):

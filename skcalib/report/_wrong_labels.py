@@ -1,4 +1,4 @@
-"""How far is the model off, if some of the labels are wrong?"""
+"""Accuracy and calibration error after allowing for wrong labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._limits import LEVEL, N_BINS, N_RESAMPLES_OF_LABELS
 
 
 def check_finder(finder: Any, n_samples: int) -> None:
-    """Raise unless a finder is fitted to the labels of as many samples."""
+    """Raise an error unless the finder is fitted, to the same number of samples."""
     attributes = "label_proba_", "classes_", "noise_rate_", "noise_rate_interval_"
     check_has(finder, *attributes, name="finder", what="a fitted LabelIssueFinder")
     refuse_unreadable(finder.label_proba_, name="finder.label_proba_")
@@ -29,7 +29,7 @@ def check_finder(finder: Any, n_samples: int) -> None:
 
 
 def results(data: ReportData) -> dict[str, Any] | None:
-    """Return accuracy and calibration error under the labels, and under the finder's; or None."""
+    """Return accuracy and error, by the labels and by the finder's label probabilities."""
     if data.finder is None:
         return None
     finder = data.finder
@@ -37,10 +37,10 @@ def results(data: ReportData) -> dict[str, Any] | None:
     shares = _shares(data)
     least, most = finder.noise_rate_interval_
     rate = float(finder.noise_rate_)
-    # An error moves by no more than the share of labels that are wrong does.
-    beyond = max(rate - least, 0.0), max(most - rate, 0.0)
-    found = {"as_given": _judged(data, data.codes, (0.0, 0.0))}
-    found["allowed_for"] = _judged(data, shares, beyond)
+    # The error changes at most by as much as the rate of wrong labels.
+    margins = max(rate - least, 0.0), max(most - rate, 0.0)
+    found = {"as_given": _measured(data, data.codes, (0.0, 0.0))}
+    found["allowed_for"] = _measured(data, shares, margins)
     return {
         **found,
         "noise_rate": rate,
@@ -50,20 +50,20 @@ def results(data: ReportData) -> dict[str, Any] | None:
 
 
 def _shares(data: ReportData) -> NDArray[np.float64]:
-    """Return how likely the finder holds every class of every sample."""
-    place = class_positions(np.asarray(data.finder.classes_), data.classes)
-    if place.min() < 0:
-        unknown = data.finder.classes_[place < 0].tolist()
+    """Return the finder's probability of every class for every sample."""
+    column = class_positions(np.asarray(data.finder.classes_), data.classes)
+    if column.min() < 0:
+        unknown = data.finder.classes_[column < 0].tolist()
         raise ValueError(f"finder must know no other classes than the report, got {unknown}.")
     shares = np.zeros((len(data.codes), len(data.classes)))
-    shares[:, place] = data.finder.label_proba_[data.numbers]
+    shares[:, column] = data.finder.label_proba_[data.numbers]
     return shares
 
 
-def _judged(
-    data: ReportData, truth: NDArray[Any], beyond: tuple[float, float]
+def _measured(
+    data: ReportData, truth: NDArray[Any], margins: tuple[float, float]
 ) -> dict[str, dict[str, float]]:
-    """Return accuracy and calibration error, whose interval is widened by what is not known."""
+    """Return accuracy and calibration error, whose interval is widened by `margins`."""
     given = {**data.judged, "y_true": truth}
     low, high = calibration_error_interval(
         **given, groups=data.groups, n_bins=N_BINS, confidence_level=LEVEL,
@@ -74,15 +74,15 @@ def _judged(
     return {
         "error": {
             "value": expected_calibration_error(**given, n_bins=N_BINS),
-            "low": max(low - beyond[0], 0.0),
-            "high": min(high + beyond[1], 1.0),
+            "low": max(low - margins[0], 0.0),
+            "high": min(high + margins[1], 1.0),
         },
         "accuracy": {"value": mean(right.astype(np.float64), data.mass)},
     }
 
 
 def section(results: dict[str, Any]) -> Section | None:
-    """Return both, side by side."""
+    """Return the section with both results side by side; None without a finder."""
     found = results["wrong_labels"]
     if found is None:
         return None

@@ -172,10 +172,10 @@ def test_what_cannot_be_shown_is_refused(digits, finder):
             LabelReviewPage.from_finder(finder, **wrong)
     proba = np.eye(5)[given] / 2 + 0.1
     judged = LabelIssueFinder("precomputed").fit(proba, given)
-    with pytest.raises(ValueError, match="nobody should see before the answer"):
+    with pytest.raises(ValueError, match="which would bias the answers"):
         LabelReviewPage.from_finder(judged, proba)
     assert LabelReviewPage.from_finder(judged, X, positions=[0]).data_["samples"][0]["row"]
-    with pytest.raises(ValueError, match=r"suspects no label .*draw_samples_to_check"):
+    with pytest.raises(ValueError, match=r"found no issues .*draw_samples_to_check"):
         LabelReviewPage.from_finder(judged, X)
 
 

@@ -1,4 +1,4 @@
-"""When should it decline? Error rate against coverage, and thresholds that are kept."""
+"""Selective prediction: error rate against coverage, and thresholds with a guarantee."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._limits import LEVEL, N_RISKS, RISKS, SPREADS
 
 
 def results(data: ReportData) -> dict[str, Any]:
-    """Return the curve, thresholds for several error rates, and the one for half of today's."""
+    """Return the curve, thresholds for several limits, and the one for half the error rate."""
     curve = risk_coverage_curve(**data.predictions)
     points = thinned(curve.coverage)
     error_rate = float(curve.risk[-1])
@@ -31,17 +31,17 @@ def results(data: ReportData) -> dict[str, Any]:
 
 
 def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
-    """Return for every risk the threshold that keeps it on new samples; nothing with weights."""
-    # The exact test behind a threshold counts samples.
+    """Return for every risk the threshold that keeps it on new samples; none with weights."""
+    # The exact test counts samples, so there is none with weights.
     if data.weight is not None or len(np.unique(data.codes)) < 2:
         return []
     found = []
-    # A calibrator that is fitted to other samples may say more of a sample, and answer it as well.
-    most = data.confidence
+    # A calibrator fitted to other samples may give higher confidences, and answer more samples.
+    upper = data.confidence
     if data.spread is not None:
-        most = most + SPREADS * data.spread
+        upper = upper + SPREADS * data.spread
     for risk in risks:
-        kept = risk_control(most, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups)
+        kept = risk_control(upper, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups)
         answered = data.confidence > kept.threshold
         answers = kept.n_accepted > 0 and bool(answered.any())
         found.append(
@@ -57,7 +57,7 @@ def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
 
 
 def section(results: dict[str, Any]) -> Section:
-    """Return what declining the least confident samples gains."""
+    """Return the section on declining the least confident samples."""
     selective, after = results["selective"], results["after_calibration"]
     as_it_is = _table(selective, "confidence above")
     blocks: list[Any] = []
