@@ -192,12 +192,12 @@ def doubts_of_votes(model: VoteModel, codes: NDArray[np.intp]) -> tuple[str, ...
     several = number >= 2
     if not several.any():
         doubts.append(
-            "No sample has two votes, so that nothing tells how often people err together. "
+            "No sample has two votes, so the votes cannot show how often people err together. "
             f"{ADVICE}"
         )
     elif (same[several] == 1.0).all():
         doubts.append(
-            "No two votes on a sample differ, so that nothing tells how often people err "
+            "No two votes on a sample differ, so they cannot show how often people err "
             f"together. {ADVICE}"
         )
     return tuple(doubts)

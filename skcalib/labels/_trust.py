@@ -34,16 +34,16 @@ def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
             else ("probabilities", "those of another model")
         )
         doubts.append(
-            f"The {inputs} hardly predict the labels, no better than the frequencies of the "
-            f"classes do, so that wrong ones cannot be found; {better} could help. {ADVICE}"
+            f"The {inputs} hardly predict the labels, no better than class frequencies do, so "
+            f"wrong labels cannot be found; {better} could help. {ADVICE}"
         )
     doubts += of_seen_labels(last)
     if n_issues < FEW:
         return tuple(doubts)
     if judged.p_any_wrong < SURE:
         doubts.append(
-            f"The {n_issues} issues may all be right: the labels are about as likely "
-            f"without any wrong one (probability of any {judged.p_any_wrong:.2f}). {ADVICE}"
+            f"The {n_issues} issues may all be right: the probability that any label is wrong is "
+            f"only {judged.p_any_wrong:.2f}. {ADVICE}"
         )
     if judged.accuracy < WEAK:
         doubts.append(
@@ -72,8 +72,8 @@ def of_seen_labels(last: Round) -> list[str]:
             doubts.append(
                 f"{name} predicts {predicted.mean():.0%} of the {len(predicted)} labels that "
                 "differ from those of their neighbors: it has probably been trained on these "
-                "labels, and then it defends wrong ones. Pass the classifier itself, which is "
-                "fitted out-of-fold, or one that has not seen these samples."
+                "labels, and then it predicts wrong ones too. Pass the classifier without "
+                "FrozenEstimator, to fit it out-of-fold, or one trained on other samples."
             )
     return doubts
 
