@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
@@ -239,3 +239,14 @@ def test_an_ensemble_of_folds():
     for estimator in (DecisionTreeClassifier(max_depth=4, random_state=0), LogisticRegression()):
         model = PostHocCalibratedClassifier(estimator, ensemble=True).fit(X, y)
         check(model, X.astype(np.float64))
+
+
+@pytest.mark.parametrize("method", ["decision_function", "predict_proba"])
+def test_a_fold_that_lacks_a_class(method):
+    X, y = data()
+    rows = np.concatenate([np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:20]])
+    options = {"method": method, "ensemble": True, "cv": KFold(3)}
+    model = PostHocCalibratedClassifier(LogisticRegression(), "temperature", **options)
+    model.fit(X[rows], y[rows])
+    assert [len(inner.classes_) for inner in model.estimators_] == [3, 3, 2]
+    check(model, X)

@@ -2,6 +2,7 @@
 
 import html
 import io
+import re
 from base64 import b64decode
 
 import numpy as np
@@ -168,8 +169,9 @@ def test_code_for_a_model_runs():
     assert names["model"].predict_proba(X).shape == (len(X), 10)
 
 
-def test_a_promised_threshold_is_that_of_the_selective_classifier():
-    y, proba, _ = make_predictions(3000, n_classes=3, scale=4.0, random_state=0)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_promised_threshold_is_that_of_the_selective_classifier(n_classes):
+    y, proba, _ = make_predictions(3000, n_classes=n_classes, scale=4.0, random_state=0)
     promise = CalibrationReport.from_predictions(y[:2000], proba[:2000]).results_["selective"]
     error_rate, promise = promise["error_rate"], promise["promise"]
     assert promise["kept"]
@@ -224,6 +226,7 @@ def test_many_classes_have_whole_names():
     for entry in shown[:12]:
         assert f'<span class="name">{entry["name"]}</span>' in page or entry["name"] in page
     assert "more are in the tables below" in page
+    assert re.search(r"\b5 more classes are in results_\.", page)
 
 
 def test_classes_in_another_order_than_the_columns_are_a_doubt():
