@@ -131,6 +131,37 @@ class GapError:
         self.observed = self.draws(np.ones((1, len(index))))
         self.statistic = float(self.errors(self.observed)[0])
 
+    def with_larger_cells(self, fewest: int) -> GapError | None:
+        """Return the error of cells that hold about `fewest` samples, None if these do on average.
+
+        Neighbors are taken together, class by class. The true error becomes no larger: gaps that
+        cancel are lost, and none are added.
+        """
+        n_columns = self.cells.shape[1]
+        index = self.cells - self.n_cells * np.arange(n_columns)
+        is_sparse = False
+        for column in index.T if self.rule in ("bins", "debiased") else []:
+            count = self._n_samples_of(column)
+            if count.sum() < fewest * np.count_nonzero(count):
+                start = np.cumsum(count) - count
+                column[:] = np.unique(start // fewest, return_inverse=True)[1][column]
+                is_sparse = True
+        if not is_sparse:
+            return None
+        return type(self)(
+            self.rule,
+            self.norm,
+            *(index, self.n_cells, self.codes, self.proba, self.weight, self.groups),
+            squared=self.squared,
+            counts=self.counts,
+        )
+
+    def _n_samples_of(self, cells: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the number of samples, or of groups, in every cell of a column."""
+        if self.groups is not None:
+            cells = np.unique(np.stack([cells, self.groups]), axis=1)[0]
+        return np.bincount(cells, self.weight if self.counts else None, self.n_cells)
+
     def _matrix(self, values: NDArray) -> csr_array:
         """Return the weights times values, which are overwritten where they are float64."""
         n, n_columns = self.cells.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -196,7 +197,8 @@ def _judged(resampled: Resampled, seed: int, draws: _Draws) -> tuple[float, floa
     first, second = np.random.default_rng(seed).integers(2**31, size=2)
     seeds: Any = OneSeed(int(first), draws.n) if few else draw_seeds(int(first), draws.n)
     by_chance = resampled.by_chance(seeds, None)
-    ends = interval_of(resampled, error.bootstrap(seeds), by_chance, draws.confidence_level)
+    bootstrap = methodcaller("bootstrap", seeds)
+    ends = interval_of(resampled, bootstrap(error), by_chance, draws.confidence_level, bootstrap)
     pvalue = pvalue_of(resampled.statistic, by_chance)
     more = min(draws.more, _MOST_NUMBERS // error.proba.size)
     if isinstance(error, GapError) and pvalue <= _SMALL and more > draws.n:

@@ -102,6 +102,9 @@ def calibration_error_interval(
     - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail;
     - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
       smaller of the two, since chance adds more to an error that comes from few bins;
+    - where bins hold fewer than 20 samples (or groups) on average, its lower end is that of larger
+      bins, neighbors taken together. Their true error is no larger, and the bootstrap of a bin
+      with one sample knows next to nothing of its noise;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
       nor than the limit of the difference of mean confidence and accuracy (from the exact
       distribution of the number of correct answers, the Poisson binomial, which is narrow where

@@ -21,6 +21,10 @@ from ._resampling import ByChance, Resampled, run
 _ROUNDING = 1e-12
 # Standard errors beyond which the sign of a gap is no chance.
 _CLEAR = 3.0
+# Samples, or groups, that a cell should hold on average. Of 1 000 samples in 300 bins, the lower
+# end of four models lay above the true error in .02 to .17 of 60 draws, in up to .97 for the norm
+# "l2"; with neighbors taken together in 0 to .07. 10 are enough for "l1", and leave .14 of "l2".
+_FEWEST_PER_CELL = 20
 # From so many cells on, the distribution of their gaps is estimated.
 _MANY_CELLS = 100
 # Scales of gaps in standard errors, and steps of EM for their weights.
@@ -45,13 +49,24 @@ def bootstrap_interval(
         draw = partial(error.of_drawn_labels, error.columns())
         of_drawn = run(draw, seeds, n_jobs, step, "labels drawn")
         return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
-    return drawn, interval_of(resampled, drawn, by_chance, confidence_level)
+
+    def bootstrap(error: GapError) -> list[Draws]:
+        return run(error.bootstrap, seeds, n_jobs, step)
+
+    return drawn, interval_of(resampled, drawn, by_chance, confidence_level, bootstrap)
 
 
 def interval_of(
-    resampled: Resampled, drawn: list[Any], by_chance: ByChance, confidence_level: float
+    resampled: Resampled,
+    drawn: list[Any],
+    by_chance: ByChance,
+    confidence_level: float,
+    bootstrap: Callable[[GapError], list[Draws]],
 ) -> tuple[float, float]:
-    """Return the interval from the bootstrap and the errors by chance."""
+    """Return the interval from the bootstrap and the errors by chance.
+
+    `bootstrap` draws the resamples of an error with other cells.
+    """
     tail = (1 - confidence_level) / 2
     if not isinstance(resampled.error, GapError):
         # Reflected: estimate - (high - estimate) and estimate + (estimate - low). Chance adds to
@@ -60,6 +75,11 @@ def interval_of(
         high = max(high, resampled.estimate)
     else:
         low, high = Inversion(resampled.error, drawn).interval(tail)
+        # The bootstrap of cells with few samples is too narrow. The true error of larger cells is
+        # no larger, so that its lower end serves.
+        larger = resampled.error.with_larger_cells(_FEWEST_PER_CELL)
+        if larger is not None:
+            low = Inversion(larger, bootstrap(larger)).interval(tail)[0]
     largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
     low = low if resampled.statistic > largest + _ROUNDING else 0.0
     if not isinstance(resampled.error, GapError):
@@ -104,7 +124,8 @@ def interval_of_bins(
     drawn = draws_of_binned(error, n_resamples, rng)
     by_chance = errors_by_chance_of_bins(error, sums, n_resamples, rng)
     resampled = Resampled(error.statistic, error.statistic, error)
-    return interval_of(resampled, drawn, [by_chance], confidence_level)
+    bootstrap = partial(draws_of_binned, n_draws=n_resamples, rng=rng)
+    return interval_of(resampled, drawn, [by_chance], confidence_level, bootstrap)
 
 
 class Inversion:

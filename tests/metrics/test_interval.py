@@ -5,6 +5,8 @@ from functools import partial, wraps
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.integrate import quad
+from scipy.special import expit, logit
 from scipy.stats import ks_2samp
 
 from skcalib.datasets import make_predictions
@@ -185,6 +187,36 @@ def test_coverage_of_an_overconfident_model():
         )
         covered += low <= 0.03 <= high  # the true error, of 10**6 samples: .030
     assert covered >= 18
+
+
+@pytest.mark.parametrize(
+    ("norm", "options"),
+    [
+        ("l1", {"n_bins": 1000}),
+        ("l2", {"n_bins": 300}),
+        ("l1", {"n_bins": 1000, "strategy": "quantile"}),
+        ("l2", {"n_bins": 300, "groups": np.arange(1000)}),
+    ],
+)
+def test_bins_of_one_sample_tell_no_more_than_there_is(norm, options):
+    def frequency(p):
+        return expit(logit(p) / 2)
+
+    power = int(norm[1])
+    # Bins are so narrow that the gap is that of every probability.
+    true = quad(lambda p: abs(p - frequency(p)) ** power, 0, 1)[0] ** (1 / power)
+    covered, lows = 0, []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(size=1000)
+        y = rng.uniform(size=1000) < frequency(p)
+        low, high = calibration_error_interval(
+            y, p, norm=norm, n_resamples=99, random_state=seed, **options
+        )
+        covered += low <= true <= high
+        lows.append(low)
+    assert covered >= 9
+    assert max(lows) > true / 4  # nor do they tell nothing
 
 
 def test_the_estimate_may_lie_above_its_interval():
