@@ -369,7 +369,7 @@ class ReliabilityDisplay(PredictionDisplay):
         x, y = self.prob_pred, self.prob_true
         # False for NaN as well.
         shown = y[(x >= low) & (x <= high) & ~np.isnan(y)]
-        if self.window is not None and len(shown):
+        if len(shown):
             low, high = min(low, shown.min()), max(high, shown.max())
         margin = 0.02 * max(high - low, 1e-9)
         limits = low - margin, high + margin

@@ -45,6 +45,9 @@ def test_order_and_titles(shape):
     np.testing.assert_allclose(_shown(display.axes_[1]), images[[1, 4]])
     assert display.axes_[0, 0].get_title() == "d\n#3: 12.5"
     assert [ax.get_ylabel() for ax in display.axes_[:, 0]] == ["hardest", "easiest"]
+    display.figure_.canvas.draw()
+    high, low = (ax.get_position(original=True).height for ax in display.axes_[:, 0])
+    assert high == pytest.approx(low)
 
 
 def test_fewer_samples_than_columns_and_given_axes():

@@ -37,7 +37,7 @@ def digits():
     given, flipped = flip_labels(y[1::2], fraction=0.05, random_state=3)
     scorer = RMDScorer().fit(X[::2], y[::2])
     report = CalibrationReport.from_estimator(
-        model, X[1::2], given, scorer=scorer, images=data.images[1::2]
+        model, X[1::2], given, scorer=scorer, images=data.images[1::2] + 3
     )
     return report.results_, X[1::2], given, flipped, model, scorer, data.images[1::2]
 

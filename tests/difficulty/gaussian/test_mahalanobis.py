@@ -114,6 +114,8 @@ def test_bad_input():
         RMDScorer().fit(X, y, sample_weight=-np.ones(30))
     with pytest.raises(ValueError, match="contains NaN"):
         RMDScorer().fit(np.where(X > 1, np.nan, X), y)
+    with pytest.raises(ValueError, match="contains NaN"):  # also where it has no weight
+        RMDScorer().fit(np.where(X > 1, np.nan, X), y, sample_weight=(X <= 1).all(axis=1))
     with pytest.raises(ValueError, match="X has 2 features"):
         scorer.difficulty(X[:, :2], y)
     with pytest.raises(ValueError, match="same number of samples, got 30 and 5"):

@@ -151,6 +151,7 @@ def test_a_frame_that_is_not_read_yet_has_to_be_collected():
         ([[0.5, 0.5]], True),
         (pd.DataFrame({"a": [0.5], "b": [0.5]}), True),
         (np.zeros((3, 1)), False),
+        ([[1], [0]], False),
         (np.zeros((3, 2, 2)), False),
         (np.zeros(3), False),
         ([0, 1], False),

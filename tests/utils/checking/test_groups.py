@@ -156,3 +156,6 @@ def test_groups_are_one_where_they_share_a_row_unless_fewer_than_half_are_left()
     assert merged(groups, chain_of_three).tolist() == [0, 0, 0, 0, 0, 0, 1, 1]
     all_of_them = np.array([0, 1, 1, 2, 2, 3, 3, 5])
     assert merged(groups, all_of_them).tolist() == groups.tolist()
+    groups = np.repeat(np.arange(5), 2)
+    chain_of_four = np.array([0, 1, 1, 2, 2, 3, 3, 4, 5, 6])  # two of five would be left
+    assert merged(groups, chain_of_four).tolist() == groups.tolist()
