@@ -270,7 +270,10 @@ class CalibrationAccumulator:
                 for name, kept in self.metric_sums_.items()
             }
         if not all(np.isfinite(array).all() for array in (sums, *metric_sums.values())):
-            raise ValueError("sample_weight must have a finite sum over all updates, got inf.")
+            raise ValueError(
+                "sample_weight must be so small that the sums over all updates are finite, also "
+                "those of losses, got inf: divide the weights by a constant."
+            )
         self.sums_, self.metric_sums_ = sums, metric_sums
         self._columns = columns
         # (label, label): all labels so far are positive, and the other class is not known yet.

@@ -86,8 +86,7 @@ def compare_calibration(
         compared with.
     metric : callable or str, default=expected_calibration_error
         A calibration error of this package, its name or its scorer, or a function of the same
-        signature, such as
-        :func:`sklearn.metrics.log_loss`; smaller = better.
+        signature, such as :func:`sklearn.metrics.log_loss`; smaller = better.
     confidence_level : float, default=0.95
         Level of every interval by itself, in (0, 1).
     as_frame : bool, default=False
