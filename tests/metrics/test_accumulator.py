@@ -199,7 +199,7 @@ def test_weights_with_an_infinite_sum_are_refused(data):
     y, proba, _ = data
     stream = CalibrationAccumulator().update(y, proba)
     before = stream.result()
-    with pytest.raises(ValueError, match=r"^sample_weight must have a finite sum .* got inf\.$"):
+    with pytest.raises(ValueError, match=r"sums over all updates are finite, .* got inf: divide"):
         stream.update(y, proba, sample_weight=np.full(len(y), 1e308))
     assert stream.result() == before
 
@@ -209,7 +209,7 @@ def test_weights_whose_losses_have_an_infinite_sum_are_refused():
     # The weights have a finite sum, and with a Brier score of 2 each the losses have none.
     assert CalibrationAccumulator().update(y, wrong, sample_weight=weight).result() == 1
     stream = CalibrationAccumulator(metrics=["generalized_brier_score"])
-    with pytest.raises(ValueError, match=r"^sample_weight must have a finite sum"):
+    with pytest.raises(ValueError, match=r"^sample_weight must be so small that .* losses"):
         stream.update(y, wrong, sample_weight=weight)
 
 
