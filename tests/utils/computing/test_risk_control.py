@@ -9,6 +9,7 @@ from skcalib.utils.computing._risk_control import (
     _Game,
     _starts,
     risk_control,
+    risk_control_of_counts,
     upper_bound,
 )
 
@@ -49,25 +50,30 @@ def test_45_samples_without_error_suffice():
         assert found.n_accepted == n_accepted
 
 
-def naive_fixed_sequence(confidence, correct, risk, delta):
-    """Walk through the thresholds one by one, as the definition says."""
-    boundaries = [*np.unique(confidence)[::-1][1:], -np.inf]
-    assert (risk, delta) == (0.05, 0.1)
+def naive_fixed_sequence(confidence, p_value, times=1, tried=None):
+    """Walk through the thresholds one by one, as the definition says; risk .05 and delta .1.
+
+    Sequences begin where `times` as many are accepted as could pass, if none is wrong.
+    """
+    n, boundaries = len(confidence), [*np.unique(confidence)[::-1][1:], -np.inf]
+    boundaries = [u for u in boundaries if tried is None or u in tried]
 
     def first(count):
         return next(u for u in boundaries if np.sum(confidence > u) >= count)
 
-    starts = [first(59 * 4**k) for k in range(9) if 59 * 4**k <= len(confidence)]
+    counts = [59 * times * 4**k for k in range(9)]
+    starts = [
+        first(count) for count in counts if count <= n * (2 / 3 if count > 59 * times else 1)
+    ]
     starts = list(dict.fromkeys(starts))
-    if len(starts) == 1:
-        starts = [first(45)]
-    share = dict.fromkeys(starts, delta / 2 / max(1, len(starts) - 1))
-    share[starts[0]] = delta / 2 if len(starts) > 1 else delta
+    if len(starts) <= 1:
+        starts = [first(max(45, min(45 * times, int(n * 2 / 3))))]
+    share = dict.fromkeys(starts, 0.05 / max(1, len(starts) - 1))
+    share[starts[0]] = 0.05 if len(starts) > 1 else 0.1
     level, threshold = 0.0, np.inf
     for u in boundaries:
         level += share.get(u, 0)
-        accepted = confidence > u
-        if level and binom.cdf(np.sum(~correct[accepted]), accepted.sum(), risk) <= level:
+        if level and p_value(confidence > u) <= level:
             threshold = u
         else:
             level = 0.0
@@ -82,7 +88,11 @@ def test_fixed_sequence_against_its_definition(seed, decimals, n):
     confidence = rng.random(n).round(decimals)
     correct = rng.random(n) > 0.2 * (1 - confidence) ** 2 + 0.01 * (seed % 3)
     found = risk_control(confidence, correct, risk=0.05, delta=0.1)
-    assert found.threshold == naive_fixed_sequence(confidence, correct, 0.05, 0.1)
+
+    def p_value(accepted):
+        return binom.cdf(np.sum(~correct[accepted]), accepted.sum(), 0.05)
+
+    assert found.threshold == naive_fixed_sequence(confidence, p_value)
 
 
 def test_counts_and_bound_are_those_of_the_accepted():
@@ -106,6 +116,16 @@ def test_none_is_accepted_where_half_are_wrong():
     rng = np.random.default_rng(0)
     found = risk_control(rng.random(500), rng.random(500) > 0.5, risk=0.05, delta=0.1)
     assert found == (np.inf, 0, 0, 1.0)
+
+
+def test_counts_in_cells_are_samples_of_equal_confidence():
+    rng = np.random.default_rng(5)
+    cell, largest = rng.integers(0, 12, 900), np.arange(12) / 11
+    correct = rng.random(900) > 0.15 * (1 - largest[cell])
+    counts = np.bincount(cell), np.bincount(cell, ~correct)
+    found = risk_control_of_counts(largest, *counts, risk=0.05, delta=0.1)
+    assert found == risk_control(largest[cell], correct, risk=0.05, delta=0.1)
+    assert 0 < found.n_accepted < 900
 
 
 def test_equal_confidence_is_one_threshold():
@@ -222,6 +242,37 @@ def test_the_game_of_losses_step_by_step():
     # Three samples of one person are one loss of the mean of the three.
     of_three = _Game(loss.repeat(3), np.arange(80).repeat(3), np.ones(240, bool), 0.15, 0.1)
     assert of_three.p_value() == pytest.approx(game.p_value())
+
+
+def test_a_group_is_one_loss_by_its_sum_over_the_size_of_the_largest():
+    rng = np.random.default_rng(0)
+    loss, person = rng.beta(1, 9, 80), np.sort(rng.integers(0, 30, 80))
+    game = _Game(loss, person, np.ones(80, bool), 0.15, 0.1)
+    size = [np.sum(person == i) for i in np.unique(person)]
+    sums = [loss[person == i].sum() for i in np.unique(person)]
+    # At stake is risk * size - sum: as a loss of single samples, risk - stake.
+    losses = [0.15 - (0.15 * n - s) / max(size) for n, s in zip(size, sums)]
+    assert game.p_value() == pytest.approx(naive_p_value(losses, 0.15, 0.1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n", "decimals"), [(300, 0), (120, 1), (240, 15), (720, 1)])
+def test_fixed_sequence_of_losses_against_its_definition(seed, n, decimals):
+    rng = np.random.default_rng(seed)
+    confidence = rng.random(n).round(decimals)
+    loss = np.clip(0.06 * (1 - confidence) ** 2 + 0.03 * rng.random(n), 0, 1)
+    loss[confidence < 0.2] += 0.3 * (seed % 2)
+    options = {"risk": 0.05, "delta": 0.1}
+    found = risk_control(confidence, 1 - loss, **options)
+    order = np.random.default_rng(0).permutation(n)  # any, as long as it is none of the data's
+    boundaries = [*np.unique(confidence)[::-1][1:], -np.inf]
+    # Of more than 200 thresholds some are tried.
+    tried = {boundaries[int(i)] for i in np.linspace(0, len(boundaries) - 1, 200)}
+
+    def p_value(accepted):
+        return naive_p_value(loss[order][accepted[order]], 0.05, 0.1)
+
+    assert found.threshold == naive_fixed_sequence(confidence, p_value, 2, tried)
 
 
 def test_as_many_samples_without_loss_as_without_error():
