@@ -402,14 +402,6 @@ def _undescribed(function):
     return found
 
 
-@pytest.mark.parametrize(("package", "name"), PUBLIC)
-def test_every_parameter_is_described_in_help(package, name):
-    value = getattr(import_module(f"skcalib.{package}"), name)
-    if not callable(value) or (inspect.isclass(value) and issubclass(value, Warning)):
-        return
-    assert not _undescribed(value)
-
-
 def _public_functions(value):
     """Yield a function, or a class and its public methods that are ours."""
     if not callable(value) or (inspect.isclass(value) and issubclass(value, Warning)):
@@ -418,6 +410,12 @@ def _public_functions(value):
     for name, method in inspect.getmembers(value, inspect.isfunction):
         if not name.startswith("_") and method.__module__.startswith("skcalib"):
             yield method
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_every_parameter_is_described_in_help(package, name):
+    for function in _public_functions(getattr(import_module(f"skcalib.{package}"), name)):
+        assert not _undescribed(function), function
 
 
 @pytest.mark.parametrize(("package", "name"), PUBLIC)

@@ -105,7 +105,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
-        y : None
+        y : None, default=None
             Ignored: neighbors need no labels.
 
         Returns
@@ -122,7 +122,17 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     ) -> NDArray[np.float64]:
         """Fit, and score the training samples: each by the others.
 
-        Parameters and result are those of :meth:`DifficultyMixin.fit_difficulty`, without weights.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None, default=None
+            Ignored; for the interface of other scorers.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Distance of every sample to its k-th nearest other sample; larger means harder.
         """
         data = self._fit(X, self.n_neighbors + 1)
         neighbors = self._search.kneighbors(data, one_more=True)
@@ -132,7 +142,17 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     def difficulty(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
         """Euclidean distance to the k-th nearest training sample; larger means harder.
 
-        Parameters and result are those of :meth:`DifficultyMixin.difficulty`; `y` is ignored.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None, default=None
+            Ignored; for the interface of other scorers.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Distances, 0 or more; larger means harder.
         """
         check_is_fitted(self)
         data = self._scaled(validate_rows(self, X, reset=False, dtype=_DTYPES))

@@ -185,7 +185,22 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     def fit_predict(
         self, X: Any, y: ArrayLike | None = None, **fit_params: Any
     ) -> NDArray[np.intp]:
-        """Fit, and return 1 for inliers and -1 for outliers among the samples of the fit."""
+        """Fit, and return which samples of the fit are outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels, for scorers that need them.
+        **fit_params : dict
+            Further parameters of :meth:`fit`, such as `sample_weight` and `groups`.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            1 for inliers, -1 for outliers.
+        """
         return self.fit(X, y, **fit_params).predict(X)
 
     def _splitter(self, n_samples: int, labels: NDArray | None, groups: ArrayLike | None) -> Any:
@@ -231,7 +246,15 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score of every sample, less the threshold: negative for outliers.
 
-        Input and output are those of :meth:`score_samples`.
+        Parameters
+        ----------
+        X : array-like or dask array of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray or dask array of shape (n_samples,)
+            In the unit of the scorer; larger = more normal. Lazy where X is a dask array.
         """
         if is_chunked(X):
             return map_rows(NoveltyDetector.decision_function, self, "X", X)

@@ -121,7 +121,17 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     def difficulty(self, X: ArrayLike, y: Any = None) -> NDArray[np.floating]:
         """Euclidean distance to the nearest prototype; larger means harder.
 
-        Parameters and result are those of :meth:`DifficultyMixin.difficulty`; `y` is ignored.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None, default=None
+            Ignored; for the interface of other scorers.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Distances, 0 or more; larger means harder.
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

@@ -92,8 +92,8 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         ----------
         X : list, ndarray or DataFrame of n_samples images
             See `transform`.
-        y : Ignored
-            Present for the API of scikit-learn.
+        y : None, default=None
+            Ignored; for the interface of scikit-learn.
 
         Returns
         -------

@@ -119,8 +119,8 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         X : array-like or torch.Tensor of shape (n_samples, ...)
             Input of the module. Numbers are cast to the floating type of the module; a tensor
             of integers (tokens) is passed as it is.
-        y : Ignored
-            Present for the API of scikit-learn.
+        y : None, default=None
+            Ignored; for the interface of scikit-learn.
 
         Returns
         -------
@@ -216,9 +216,17 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         return layers if as_tensors else [layer.numpy() for layer in layers]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Return ``<layer>_<index>`` for every feature (``output_<index>`` for the module itself).
+        """Return the names of the features of `transform`.
 
-        `input_features` are only checked against `feature_names_in_`.
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X, only compared with `feature_names_in_`.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``<layer>_<index>``; ``output_<index>`` for the output of the module itself.
         """
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)

@@ -40,7 +40,20 @@ class AutoDeviceMixin:
         self.__dict__["device"] = device
 
     def get_params(self, deep: bool = True, **kwargs: Any) -> dict[str, Any]:
-        """Return the parameters as given, with `deep` those of callbacks and estimators too."""
+        """Return the parameters as given.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return those of callbacks and estimators as well.
+        **kwargs : dict
+            Further arguments of skorch.
+
+        Returns
+        -------
+        params : dict
+            Values by name.
+        """
         # skorch reads the attribute, which is the device in use, not the word.
         params = super().get_params(deep=deep, **kwargs)  # type: ignore[misc]
         return params | {"device": self.__dict__["device"]}
@@ -67,7 +80,20 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
     _data_sizes_: Mapping[str, int] = MappingProxyType({})
 
     def initialized_instance(self, instance_or_cls: Any, kwargs: dict[str, Any]) -> Any:
-        """Build a module or criterion, or copy the given instance."""
+        """Build a module or criterion, or copy the given instance.
+
+        Parameters
+        ----------
+        instance_or_cls : Module or type
+            What the user gave.
+        kwargs : dict
+            Arguments of a class.
+
+        Returns
+        -------
+        instance : Module
+            A copy, where an instance is given.
+        """
         if isinstance(instance_or_cls, torch.jit.ScriptModule):
             raise TypeError(
                 "module and criterion must be given before torch.jit.script, whose copies cannot "
@@ -106,7 +132,18 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         return self
 
     def get_params_for(self, prefix: str) -> dict[str, Any]:
-        """Collect arguments, without ``shuffle`` for an iterator that cannot take it."""
+        """Collect arguments, without ``shuffle`` for an iterator that cannot take it.
+
+        Parameters
+        ----------
+        prefix : str
+            Name of a component, such as "module" or "iterator_train".
+
+        Returns
+        -------
+        kwargs : dict
+            Arguments by name.
+        """
         params = super().get_params_for(prefix)
         # A DataLoader refuses shuffle=True next to a sampler, which decides the order itself.
         sampled = "sampler" in params or "batch_sampler" in params
@@ -115,7 +152,20 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         return params
 
     def infer(self, x: Any, **fit_params: Any) -> Any:
-        """Compute the output of the module, in mixed precision if asked for."""
+        """Compute the output of the module, in mixed precision if asked for.
+
+        Parameters
+        ----------
+        x : Tensor or dict
+            Samples of a batch.
+        **fit_params : dict
+            Passed to the forward of the module.
+
+        Returns
+        -------
+        output : Tensor or tuple of Tensor
+            As the module returns it.
+        """
         if self.mixed_precision is None:
             return _plain(super().infer(x, **fit_params))
         device = next(self.module_.parameters()).device.type

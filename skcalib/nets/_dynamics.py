@@ -78,7 +78,26 @@ class TrainingDynamics(Callback):
         return self
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
-        """Record the untrained network, unless an earlier call has recorded these samples."""
+        """Record the untrained network, unless an earlier call has recorded these samples.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        X : array-like or Dataset, default=None
+            Samples of the fit.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
+        **kwargs : dict
+            Further arguments of skorch.
+
+        Raises
+        ------
+        TypeError
+            If the net is no :class:`CalibratedNetClassifier`.
+        ValueError
+            If `y` is None.
+        """
         if not isinstance(net, TrainingLoop):
             raise TypeError(
                 "net must be a CalibratedNetClassifier for TrainingDynamics, got "
@@ -96,7 +115,15 @@ class TrainingDynamics(Callback):
             self._record(net, net.get_dataset(X, y))
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Record all samples."""
+        """Record all samples.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        **kwargs : dict
+            Further arguments of skorch.
+        """
         self._record(net, net._fit_.split.dataset)
 
     prediction_ = property(

@@ -125,10 +125,31 @@ class TrainingLoop(NetComponents):
         return restart or not (self.initialized_ and hasattr(self, "classes_inferred_"))
 
     def check_data(self, X: Any, y: Any = None) -> None:
-        """Do nothing: `fit` and `partial_fit` have checked the data."""
+        """Do nothing: `fit` and `partial_fit` have checked the data.
+
+        Parameters
+        ----------
+        X : array-like or Dataset
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels.
+        """
 
     def get_dataset(self, X: Any, y: Any = None) -> Any:
-        """Return X and y as a dataset, X checked against the data of the fit."""
+        """Return X and y as a dataset, X checked against the data of the fit.
+
+        Parameters
+        ----------
+        X : array-like or Dataset
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels.
+
+        Returns
+        -------
+        dataset : Dataset
+            The samples and labels; X itself if it is a Dataset.
+        """
         if self._fit_ is None:
             X = check_X(self, X, reset=False)
         if getattr(y, "dtype", None) == np.bool_:
@@ -136,7 +157,22 @@ class TrainingLoop(NetComponents):
         return super().get_dataset(X, y)
 
     def get_split_datasets(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
-        """Split into training and validation samples, as skorch does."""
+        """Split into training and validation samples, as skorch does.
+
+        Parameters
+        ----------
+        X : array-like or Dataset
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels.
+        **fit_params : dict
+            Passed to `train_split`.
+
+        Returns
+        -------
+        dataset_train, dataset_valid : Dataset
+            The second is None without validation samples.
+        """
         # Made here, so that positions() recognizes the Subsets that train_split makes of it.
         dataset = self.get_dataset(X, y)
         groups = None if self._fit_ is None else self._fit_.inputs.groups
@@ -171,7 +207,22 @@ class TrainingLoop(NetComponents):
         return train, valid
 
     def get_iterator(self, dataset: Any, training: bool = False, *, ranking: bool = False) -> Any:
-        """Return an iterator over batches; within a fit these know their samples."""
+        """Return an iterator over batches; within a fit these know their samples.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Samples.
+        training : bool, default=False
+            Whether the batches are for training.
+        ranking : bool, default=False
+            Whether samples are scored, to choose those of an epoch: batches are larger then.
+
+        Returns
+        -------
+        iterator : iterable
+            Batches.
+        """
         prefix = "iterator_train" if training else "iterator_valid"
         build, params = getattr(self, prefix), self.get_params_for(prefix)
         # Anything but a DataLoader over items is left as it is: its batches are anonymous.
@@ -205,7 +256,21 @@ class TrainingLoop(NetComponents):
     def run_single_epoch(
         self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
     ) -> None:
-        """Run one epoch over plain batches; before a training epoch, choose its samples."""
+        """Run one epoch over plain batches; before a training epoch, choose its samples.
+
+        Parameters
+        ----------
+        iterator : iterable
+            Batches.
+        training : bool
+            Whether the epoch is for training.
+        prefix : str
+            "train" or "valid", the names in `history`.
+        step_fn : callable
+            Makes one step with a batch.
+        **fit_params : dict
+            Passed to `step_fn`.
+        """
         if iterator is None or self._fit_ is None:
             super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
             return
@@ -247,7 +312,20 @@ class TrainingLoop(NetComponents):
         return np.concatenate([score_proba(z.softmax(dim=1).cpu().numpy()) for z in logits])
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
-        """Make one step of the optimizer, on mixed samples with `mixup_alpha`."""
+        """Make one step of the optimizer, on mixed samples with `mixup_alpha`.
+
+        Parameters
+        ----------
+        batch : tuple
+            Samples, labels and what belongs to them.
+        **fit_params : dict
+            Passed to the forward of the module.
+
+        Returns
+        -------
+        step : dict
+            ``loss`` and ``y_pred``.
+        """
         fit = self._fit_
         if fit is not None and self.mixup_alpha:
             X, y = batch
@@ -266,7 +344,24 @@ class TrainingLoop(NetComponents):
         return step
 
     def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:
-        """Return the criterion of the logits, with what belongs to the samples of the batch."""
+        """Return the loss of a batch, with the weights that belong to its samples.
+
+        Parameters
+        ----------
+        y_pred : Tensor of shape (n_batch, n_classes)
+            Logits.
+        y_true : Tensor of shape (n_batch,)
+            Positions of the labels in `classes_`.
+        X : Tensor, default=None
+            Samples of the batch.
+        training : bool, default=False
+            Whether the batch is for training.
+
+        Returns
+        -------
+        loss : Tensor of one number
+            Smaller = better.
+        """
         logits = first_output(y_pred).float()  # the module may compute in half precision
         n_classes = len(self.classes_)
         if logits.ndim != 2 or logits.shape[1] != n_classes:

@@ -104,7 +104,24 @@ class CalibrationMonitor(EpochScoring):
         return self
 
     def on_epoch_begin(self, net: Any, dataset_train: Any, dataset_valid: Any, **kw: Any) -> None:
-        """Begin a new epoch; without validation samples there is nothing to judge."""
+        """Begin a new epoch.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        dataset_train : Dataset
+            Training samples.
+        dataset_valid : Dataset or None
+            Validation samples.
+        **kw : dict
+            Further arguments of skorch.
+
+        Raises
+        ------
+        ValueError
+            If there are no validation samples and `on_train` is False.
+        """
         if dataset_valid is None and not self.on_train:
             raise ValueError(
                 "train_split must hold out samples for CalibrationMonitor, unless on_train=True, "
@@ -113,7 +130,22 @@ class CalibrationMonitor(EpochScoring):
         super().on_epoch_begin(net, dataset_train, dataset_valid, **kw)
 
     def scoring(self, net: Any, X: Any, y: Any) -> float:
-        """Return the metric of the net on X and y, smaller = better."""
+        """Return the metric of the net.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        X : array-like or Dataset
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        value : float
+            The metric, smaller = better.
+        """
         label, proba = net._encoded(y), net.predict_proba(X)
         columns = np.arange(len(net.classes_))  # a class may be missing among these samples
         if self.metric == "refinement":

@@ -277,8 +277,10 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
 
         Parameters
         ----------
-        X, y : array-like
-            Samples and labels, as in :meth:`fit`.
+        X : array-like or Dataset
+            Samples, as in :meth:`fit`.
+        y : array-like of shape (n_samples,), default=None
+            Labels; None where X is a Dataset that holds them.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
         sample_weight, difficulty_weight, target_proba, groups : array-like, default=None

@@ -101,8 +101,26 @@ class EpochPrioritizer(BaseEstimator):
     def start(self, X: Any, n_samples: int, n_epochs: int) -> Self:
         """Check the parameters against the data, and forget earlier choices.
 
-        The net calls this on a copy of its parameter when a fit begins. X are the samples as given
-        to the net, for a `target` that predicts; `n_epochs` counts those of earlier fits too.
+        The net calls this on a copy of its parameter when a fit begins.
+
+        Parameters
+        ----------
+        X : array-like or Dataset
+            Samples as given to the net, for a `target` that predicts.
+        n_samples : int
+            Number of samples.
+        n_epochs : int
+            Number of epochs, those of earlier fits included.
+
+        Returns
+        -------
+        self : EpochPrioritizer
+            Ready for the first epoch.
+
+        Raises
+        ------
+        ValueError
+            If the selector has an estimator, or if the target does not fit the samples.
         """
         validate_parameters(self)
         validate_parameters(self.selector)
@@ -126,10 +144,22 @@ class EpochPrioritizer(BaseEstimator):
         epoch: int,
         score_samples: Callable[[Callable[[NDArray], NDArray]], NDArray],
     ) -> NDArray[np.intp]:
-        """Return which of the training samples, given by their positions, an epoch trains on.
+        """Choose the training samples of an epoch.
 
-        Epochs count from 0. `score_samples` takes a function that scores class probabilities, and
-        returns the scores of `samples` by it; it is called only if needed.
+        Parameters
+        ----------
+        samples : ndarray of shape (n_train,)
+            Positions of the training samples.
+        epoch : int
+            Number of the epoch, from 0.
+        score_samples : callable
+            Takes a function of class probabilities (n_samples, n_classes), and returns its values
+            for `samples`. It is called only if needed.
+
+        Returns
+        -------
+        chosen : ndarray of shape (n_chosen,)
+            Positions of the samples to train on.
         """
         # Epochs 0, ..., warmup_epochs - 1 take all samples. From then on there is a new choice at
         # every refresh_every-th epoch, and at the first one of a fit that goes on from another.

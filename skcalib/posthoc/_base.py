@@ -222,11 +222,32 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         return self._predict_proba(self._read_scores(X, reset=False))
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Return calibrated probabilities (n_samples, n_classes), as `predict_proba` does."""
+        """Return calibrated probabilities, as `predict_proba` does.
+
+        Parameters
+        ----------
+        X : of :meth:`predict_proba`
+
+        Returns
+        -------
+        proba : ndarray or dask array of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`; rows sum to 1. Lazy if X is a dask array.
+        """
         return self.predict_proba(X)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Return ``proba_<class>`` for every class; `input_features` is not used."""
+        """Return the names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Ignored; for the interface of scikit-learn.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``proba_<class>`` for every class.
+        """
         check_is_fitted(self)
         return np.asarray([f"proba_{label}" for label in self.classes_], dtype=object)
 

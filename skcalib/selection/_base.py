@@ -64,7 +64,18 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
         return np.flatnonzero(self.support_) if indices else self.support_
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the name of the score, one column; `input_features` is not used."""
+        """Return the name of the column of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Ignored; for the interface of scikit-learn.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            The name of the score, one column.
+        """
         check_is_fitted(self)
         return np.asarray([getattr(self, "criterion", "difficulty")], dtype=object)
 

@@ -235,11 +235,33 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         return self._depth(*self._answers(X, y), y)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the label-free `difficulty` as a column, (n_samples, 1)."""
+        """Return the label-free `difficulty` as a column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...)
+            Samples.
+
+        Returns
+        -------
+        depth : ndarray of shape (n_samples, 1)
+            Prediction depth; larger means harder.
+        """
         return self.difficulty(X)[:, np.newaxis]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Return ``["prediction_depth"]``; `input_features` is not used."""
+        """Return the name of the column of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Ignored; for the interface of scikit-learn.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``["prediction_depth"]``.
+        """
         check_is_fitted(self)
         return np.array(["prediction_depth"], dtype=object)
 

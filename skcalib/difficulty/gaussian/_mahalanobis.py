@@ -465,9 +465,17 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return gaussians.to_all(*fitted)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Names of the columns of `transform`, whatever the `input_features`.
+        """Return the names of the columns of `transform`.
 
-        They are ``rmd_<class>``, or ``mahalanobis_<class>`` with ``relative=False``.
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Ignored; for the interface of scikit-learn.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``rmd_<class>``, or ``mahalanobis_<class>`` with ``relative=False``.
         """
         check_is_fitted(self)
         prefix = "rmd" if self.relative else "mahalanobis"

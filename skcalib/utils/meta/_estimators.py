@@ -535,7 +535,15 @@ class DelegatingClassifier(MetaClassifier):
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Return the logarithms of the class probabilities of the fitted classifier.
 
-        As `predict_proba`; -inf for a class that the classifier was not fitted on.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`; -inf for a class that the classifier was not fitted on.
         """
         check_is_fitted(self)
         return class_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
