@@ -112,7 +112,7 @@ def log_softmax_at(logits: NDArray, temperature: float) -> tuple[NDArray, NDArra
         rows = slice(start, start + step)
         block, below, terms = logits[rows], log_proba[rows], proba[rows]
         with np.errstate(over="ignore"):
-            np.subtract(block, row_max(block)[:, None], out=below)
+            np.subtract(block, row_max(block)[:, None], out=below, dtype=dtype)
             below /= dtype.type(temperature)
         np.exp(below, out=terms)
         total = row_sum(terms)[:, None]
@@ -388,15 +388,17 @@ def temperature_sums(
     # The log-loss of the runner-up against the top, log(1 + exp(beta gap)), of the pseudo-errors.
     pseudo = pseudo_errors * weight / max(n, 10.0)
     wrong = 1 / (1 + np.exp(-np.minimum(beta * gaps, 700)))
-    below_top = [
-        np.count_nonzero(_below_top(block, y[rows])[1] < 0) for rows, block in iter_blocks(logits)
-    ]
+    n_below_top = n_varied = 0
+    for rows, block in iter_blocks(logits):
+        z, label = _below_top(block, y[rows])
+        n_below_top += int(np.count_nonzero(label < 0))
+        n_varied += int(np.any(z < 0, axis=1).sum())
     sums = sums._replace(
         loss=sums.loss + float(pseudo @ np.logaddexp(0, beta * gaps)),
         slope=sums.slope + float(pseudo @ (wrong * gaps)),
         curvature=sums.curvature + float(pseudo @ (wrong * (1 - wrong) * gaps**2)),
-        n_below_top=float(sum(below_top)),
-        n_varied=float(np.count_nonzero(gaps)),
+        n_below_top=float(n_below_top),
+        n_varied=float(n_varied),
     )
     return np.array([*sums])
 
