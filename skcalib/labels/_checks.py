@@ -203,13 +203,18 @@ def rate_of(
     share = number * weight[checked]
     share = share / share.mean()
     line = fitted_line(log_odds[checked], ~is_wrong, share)
-    # Cross-fitting: residuals are those of lines fitted to the other folds.
-    fold, residuals, rate = np.arange(len(checked)) % N_FOLDS, np.empty(len(checked)), 0.0
+    # Cross-fitting: a check is predicted by the line of the other folds, all other samples by the
+    # mean of these lines. So the rate is exact once all labels are checked.
+    fold, predicted = np.arange(len(checked)) % N_FOLDS, np.zeros(len(log_odds))
+    of_checked = np.empty(len(checked))
     for own in (fold == k for k in range(min(N_FOLDS, len(checked)))):
         other = fitted_line(log_odds[checked[~own]], ~is_wrong[~own], share[~own])
-        residuals[own] = share[own] * (is_wrong[own] - expit(-other(log_odds[checked[own]])))
-        rate += float(np.average(expit(-other(log_odds)), weights=weight)) * own.mean()
-    rate += float(residuals.mean())
+        by_other = expit(-other(log_odds))
+        predicted += own.mean() * by_other
+        of_checked[own] = by_other[checked[own]]
+    predicted[checked] = of_checked
+    residuals = share * (is_wrong - of_checked)
+    rate = float(np.average(predicted, weights=weight) + residuals.mean())
     inclusion = 1.0 / np.maximum(number, 1.0)
     # Checks that stand only for themselves are certain: they are no sample of others.
     drawn, part = number > 1.0, weight[checked] / weight.sum()

@@ -45,12 +45,15 @@ def test_line_rate_and_interval_are_those_of_the_formulas():
 
     np.testing.assert_allclose(expit(-result.line(score)), line(checked), atol=1e-4)
     # Residuals of a fifth of the checks are those of the line of the others.
-    residual, means = np.empty(120), []
+    residual, lines = np.empty(120), []
     for fold in range(5):
         expected = line(checked[np.arange(120) % 5 != fold])
         residual[fold::5] = (wrong - expected)[checked[fold::5]]
-        means.append(expected.mean())
-    rate = np.mean(means) + residual.mean()
+        lines.append(expected)
+    # The checks are known; of the other samples, lines and residuals predict how many are wrong.
+    others = np.setdiff1d(np.arange(900), checked)
+    number = np.mean(lines, axis=0)[others].sum() + len(others) * residual.mean()
+    rate = (wrong[checked].sum() + number) / 900
     variance = residual.var(ddof=1) + 0.5 / 120
     half = t.ppf(0.975, 119) * np.sqrt(variance * (1 - 120 / 900) / 120)
     assert result.rate == pytest.approx(rate, abs=1e-4)
@@ -62,6 +65,14 @@ def test_line_rate_and_interval_are_those_of_the_formulas():
     )
     assert result.half_width(480) == pytest.approx(fourfold, rel=0.02)
     assert result.half_width(900) == 0
+
+
+def test_the_rate_is_exact_where_all_labels_are_checked():
+    score, wrong, rng = _overconfident(300, 1)
+    weight = rng.integers(1, 4, size=300).astype(float)
+    result = rate_of(score, weight, np.arange(300), wrong, np.ones(300))
+    exact = np.average(wrong, weights=weight)
+    np.testing.assert_allclose([result.rate, *result.interval], exact, rtol=1e-12)
 
 
 def test_the_interval_holds_and_probabilities_are_calibrated():
