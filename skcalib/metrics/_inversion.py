@@ -51,7 +51,7 @@ def bootstrap_interval(
         return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
 
     def bootstrap(error: GapError) -> list[Draws]:
-        return run(error.bootstrap, seeds, n_jobs, step)
+        return run(error.bootstrap, seeds, n_jobs, step, "larger bins drawn")
 
     return drawn, interval_of(resampled, drawn, by_chance, confidence_level, bootstrap)
 

@@ -25,7 +25,8 @@ Y = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
 P = 1 / (1 + np.exp(-X[:, 0]))
 MODEL = LogisticRegression()
 FOLDS = ["fold 1 of 3", "fold 2 of 3", "fold 3 of 3"]
-PARTS = [f"{what} drawn, part {k} of 4" for what in ("samples", "labels") for k in (1, 2, 3, 4)]
+DRAWN = ("samples", "labels", "larger bins")  # the last as 15 bins of 120 samples are small
+PARTS = [f"{what} drawn, part {k} of 4" for what in DRAWN for k in (1, 2, 3, 4)]
 CALLS = {
     "cross_val_difficulty": (
         lambda **v: cross_val_difficulty(RMDScorer(), X, Y, cv=3, **v),
@@ -49,7 +50,7 @@ CALLS = {
         lambda **v: calibration_error_interval(Y, P, n_resamples=8, **v),
         PARTS,
     ),
-    "calibration_test": (lambda **v: calibration_test(Y, P, n_resamples=8, **v), PARTS[4:]),
+    "calibration_test": (lambda **v: calibration_test(Y, P, n_resamples=8, **v), PARTS[4:8]),
     "compare_calibration, b": (
         lambda **v: compare_calibration(Y, {"b": P}, n_resamples=8, **v),
         PARTS,
