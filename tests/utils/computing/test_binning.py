@@ -10,6 +10,7 @@ from skcalib.utils.computing._binning import (
     bin_sums,
     quantile_edges,
     quantile_sums,
+    quantiles,
     round_down,
     uniform_edges,
 )
@@ -107,10 +108,25 @@ def test_mass_at_zero_has_a_bin_of_its_own():
     assert bin_index(values, edges).tolist() == [0] * 6 + [1] * 4
 
 
+@pytest.mark.parametrize("levels", [[0, 0.25, 0.5, 1], [0.005, 0.995]])
+def test_quantiles_leave_at_least_their_level_at_or_below(levels):
+    values = np.random.default_rng(0).permutation(80) - 40
+    repeated = np.random.default_rng(1).integers(1, 4, 80)
+    for count in (np.ones(80, dtype=int), repeated):
+        rows = np.sort(values.repeat(count))
+        ranks = [max(1, int(np.ceil(level * len(rows) - 1e-9))) for level in levels]
+        expected = rows[np.array(ranks) - 1].tolist()
+        assert quantiles(values, np.array(levels), count / 7).tolist() == expected
+    expected = np.quantile(values, levels, method="inverted_cdf").tolist()
+    assert quantiles(values, np.array(levels), None).tolist() == expected
+
+
+@pytest.mark.parametrize("shares", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_sums(weighted):
+def test_sums(weighted, shares):
     rng = np.random.default_rng(0)
     values, outcomes = rng.random(200).astype(np.float32), rng.random(200) < 0.5
+    outcomes = rng.random(200) if shares else outcomes
     weight = rng.uniform(0, 3, 200) if weighted else None
     edges = uniform_edges(7)
     sums = bin_sums(values, outcomes, weight, edges)
@@ -120,7 +136,7 @@ def test_sums(weighted):
         expected = [
             sum(mass[i] for i in inside),
             sum(mass[i] * float(values[i]) for i in inside),
-            sum(mass[i] for i in inside if outcomes[i]),
+            sum(mass[i] * outcomes[i] for i in inside),
         ]
         np.testing.assert_allclose(sums[:, b], expected, rtol=1e-13)
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from scipy.stats import beta
 
 from skcalib.utils.checking._groups import holm
@@ -80,6 +82,44 @@ def test_what_was_said_lies_outside_its_range_where_the_test_rejects_it(weighted
         inside.append(low < said < high)
         assert inside[-1] == (mean_test(outcome, proba, weight) > 0.1)
     assert 3 < sum(inside) < 22
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.8])
+def test_the_ends_of_the_range_are_shifted_until_the_test_rejects(weighted, rate):
+    rng = np.random.default_rng(0)
+    proba, outcome = rng.uniform(0.3, 0.7, size=60), rng.random(60) < rate
+    weight = rng.exponential(size=60) if weighted else None
+
+    def excess(shift):
+        return mean_test(outcome, expit(logit(proba) + shift), weight) - 0.1
+
+    def mean_of(shift):
+        return np.average(expit(logit(proba) + shift), weights=weight)
+
+    middle = brentq(lambda s: mean_of(s) - np.average(outcome, weights=weight), -9, 9)
+    ends = [brentq(excess, *bounds) for bounds in ((middle - 5, middle), (middle, middle + 5))]
+    expected = [mean_of(end) for end in ends]
+    assert mean_range(outcome, proba, weight, 0.9) == pytest.approx(expected, abs=1e-4)
+
+
+def test_counts_and_samples_that_belong_together_are_as_many_alone():
+    rng = np.random.default_rng(0)
+    proba, count = rng.uniform(0.2, 0.9, size=12), rng.integers(1, 9, 12)
+    n_true = rng.binomial(count, 0.4)
+    each = np.concatenate([np.arange(n) < k for n, k in zip(count, n_true)]), proba.repeat(count)
+    data = n_true / count, proba, None
+    alone = mean_test(*each, None), *mean_range(*each, None, 0.9)
+    in_counts = mean_test(*data, count=count), *mean_range(*data, 0.9, count=count)
+    assert in_counts == pytest.approx(alone)
+    # Three times as many, of which three tell as much as one; also where they have weights.
+    data = n_true / count, proba, None, 0.9, 3.0, 3.0 * count
+    assert mean_range(*data) == pytest.approx(alone[1:])
+    outcome, proba = (values.repeat(3) for values in each)
+    for weight in (None, np.full(len(outcome), 7.0)):
+        data = outcome, proba, weight
+        threefold = mean_test(*data, effect=3.0), *mean_range(*data, 0.9, effect=3.0)
+        assert threefold == pytest.approx(alone)
 
 
 def test_a_calibrated_model_is_rejected_as_often_as_promised():
