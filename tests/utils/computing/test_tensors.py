@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate
 
 from skcalib.utils.checking._validation import validate_rows
 from skcalib.utils.computing import _tensors
+from skcalib.utils.computing._blocks import iter_blocks
 from skcalib.utils.computing._tensors import (
     TensorRows,
     UnitRows,
@@ -68,6 +69,27 @@ def test_rows_come_as_floats_on_their_device(device, dtype):
         assert block.device.type == device
         assert block.cpu().numpy().dtype == work
         np.testing.assert_array_equal(block.cpu().numpy(), values[index].cpu().float().numpy())
+
+
+def test_blocks_of_rows_come_to_the_host_or_stay(device):
+    values = torch.arange(12.0, device=device).reshape(4, 3)
+    ((rows, block),) = iter_blocks(TensorRows(values))
+    assert type(block) is np.ndarray
+    np.testing.assert_array_equal(block, np.arange(12.0).reshape(4, 3)[rows])
+    ((_, there),) = iter_blocks(TensorRows(values), on_device=True)
+    assert torch.equal(there, values)
+
+
+def test_a_part_of_the_rows_is_read_to_find_nan(device, monkeypatch):
+    TensorRows(torch.empty(3, 0, device=device)).check_finite()
+    values = torch.ones(8, 2, 3, device=device)
+    values[5, 1, 2] = torch.nan
+    monkeypatch.setattr(_tensors, "_CHECKED_SIZE", 12)
+    read, to_host = [], _tensors.to_host
+    monkeypatch.setattr(_tensors, "to_host", lambda v: read.append(v.shape) or to_host(v))
+    with pytest.raises(ValueError, match="contains NaN"):
+        TensorRows(values).check_finite()
+    assert read == [(2, 2, 3)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
