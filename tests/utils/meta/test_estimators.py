@@ -132,7 +132,7 @@ def test_classes_and_columns_that_do_not_fit_are_refused_or_left_out():
         class_columns(other, None, classes)
     assert class_columns(other, None, classes, leave_out=True).tolist() == [[0.75, 0], [0.5, 0]]
     with pytest.raises(ValueError, match=r"one column for every class, 3, got shape \(2, 2\)"):
-        class_columns(knows("abc", predict_proba=proba), None, np.array([*"abc"]))
+        class_columns(knows([*"abc"], predict_proba=proba), None, np.array([*"abc"]))
 
 
 def test_out_of_fold_columns_are_those_of_models_that_have_not_seen_the_sample():
