@@ -76,11 +76,15 @@ def test_sums_are_derivatives_of_their_loss(w):
     assert (high.slope - low.slope) / (2 * step) == pytest.approx(here.mixed, rel=1e-5)
 
 
+@pytest.mark.parametrize("scale", [0.01, 1.0, 200.0])
 @pytest.mark.parametrize("start", [0.5, 30.0])
-@pytest.mark.parametrize("uniform", [False, True])
-@pytest.mark.parametrize("pseudo_errors", [0.0, 3.0])
-def test_sums_of_chunks_lead_to_the_fit_of_all(uniform, pseudo_errors, start):
+# A uniform component without pseudo-errors may have several optima.
+@pytest.mark.parametrize(
+    ("uniform", "pseudo_errors"), [(False, 0.0), (False, 3.0), (True, 1.0), (True, 3.0)]
+)
+def test_sums_of_chunks_lead_to_the_fit_of_all(uniform, pseudo_errors, start, scale):
     logits, y, weight = example()
+    logits *= scale
     bounds, n = (1e-3, 1e3), weight.sum()
     expected = fit_temperature(
         logits, y, weight, bounds, uniform=uniform, pseudo_errors=pseudo_errors
@@ -128,6 +132,9 @@ def test_the_fit_minimizes_the_log_loss_as_written(uniform, pseudo_errors, n_tim
     options = {"uniform": uniform, "pseudo_errors": pseudo_errors}
     found = fit_temperature(*data, bounds, **options)
     assert found.temperature == pytest.approx(np.exp(-best[0]), rel=1e-5)
+    if pseudo_errors or not uniform:
+        scaled = fit_temperature(100 * data[0], *data[1:], bounds, **options).temperature
+        assert scaled == pytest.approx(100 * found.temperature, rel=1e-5)
     near = fit_temperature(*data, bounds, near=1.1 * found.temperature, **options)
     assert near.temperature == pytest.approx(found.temperature, rel=1e-4)
     if uniform:
