@@ -79,3 +79,26 @@ def test_rows_are_mapped_and_chosen_in_their_chunks():
     expected = np.flatnonzero(X[:, 1] > np.median(X[:, 1]))
     assert y.compute().tolist() == expected.tolist()
     np.testing.assert_array_equal(chosen.compute(), X[expected])
+
+
+def test_matrices_beside_the_first_come_with_all_columns_in_one_chunk():
+    x, P = np.arange(8), np.arange(16).reshape(8, 2)
+    for given in (P, in_chunks(P, 5)):
+        _, other = aligned(x=in_chunks(x), P=given)
+        assert other.chunks == ((3, 3, 2), (2,))
+        np.testing.assert_array_equal(other.compute(), P)
+    with pytest.raises(ValueError, match="P must have the samples of x"):
+        aligned(x=in_chunks(x), P=P[:7])
+
+
+def test_chunks_of_unknown_sizes_are_matched_by_their_order():
+    x, P = in_chunks(np.arange(8)), in_chunks(np.arange(16).reshape(8, 2))
+    unknown = x[x >= 0]
+    first, other = aligned(x=unknown, P=P)
+    assert first is unknown
+    assert other.chunks == ((3, 3, 2), (2,))
+    with pytest.raises(ValueError, match="P must have the samples of x"):
+        aligned(x=unknown, P=P.rechunk({0: 4}))
+    X = P[x >= 0]
+    with pytest.raises(ValueError, match="X must have chunks of known sizes, got unknown ones"):
+        choose_samples(np.isfinite, lambda column, rows: rows[:, column], 1, X)
