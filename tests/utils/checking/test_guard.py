@@ -138,6 +138,17 @@ def test_metrics_see_the_order_of_many_columns(k):
         expected_calibration_error(labels, proba, labels=names)
 
 
+def test_metrics_see_that_some_of_many_columns_have_moved():
+    y, proba = right(n=2000, k=100, sharpness=3)
+    order = np.arange(100)
+    order[:40] = np.roll(order[:40], 1)
+    with pytest.warns(SkcalibWarning, match="in another order"):
+        expected_calibration_error(y, proba[:, order])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected_calibration_error(y, proba)
+
+
 def test_the_probability_of_the_answer_is_told():
     y, proba = right(k=2)
     sentence = r"y_proba is never below 0.5.*pass that of 1, or whether the predictions are right"

@@ -93,7 +93,7 @@ def test_with_routing_the_estimator_gets_what_it_requests():
 
 
 def knows(classes, **returns):
-    """A fitted classifier that returns what it is told."""
+    """A fitted classifier with fixed predictions."""
     methods = {name: lambda X, values=values: values for name, values in returns.items()}
     return SimpleNamespace(classes_=np.array(classes), **methods)
 
