@@ -46,9 +46,14 @@ def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: s
     if width is not None:
         width = max(width, 8)
         room = max(width * n_lines - len(tail), 8)
-        if len(shown) > room:
-            shown = shown[: room - 3] + "..."
-        shown = "\n".join(textwrap.wrap(shown + tail, width, break_on_hyphens=False))
+        # Words that are not broken leave the ends of lines free, so fewer letters may fit.
+        while True:
+            short = shown if len(shown) <= room else shown[: room - 3] + "..."
+            lines = textwrap.wrap(short + tail, width, break_on_hyphens=False)
+            if len(lines) <= n_lines or room == 8:
+                break
+            room -= 1
+        shown = "\n".join(lines)
     else:
         shown += tail
     shown = shown.replace("$", r"\$")
@@ -210,7 +215,7 @@ class BaseDisplay:
             # Lines break between two facts, not within one.
             facts = ", ".join(filter(None, [facts, *self._details()]))
             facts = facts.replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ")
-        parts = [plain_text(part, width=width, n_lines=3) for part in (name, facts) if part]
+        parts = [plain_text(part, width=width, n_lines=4) for part in (name, facts) if part]
         title = "\n".join(parts).replace("\N{NO-BREAK SPACE}", " ")
         curve = Curve(name, what, value, title, given.get("label"))
         # Reference lines and the user's own lines use up no color.

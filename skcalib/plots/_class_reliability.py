@@ -18,6 +18,9 @@ from ._reliability import ReliabilityDisplay, diagram_numbers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Letters along a panel that has room for numbers at its axes; inches of a line of the heading.
+ROOM_FOR_NUMBERS, LINE = 10, 0.19
+
 
 @dataclass(repr=False, eq=False)
 class ClassReliabilityDisplay(PredictionDisplay):
@@ -163,7 +166,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         n_high = -(-len(drawn) // n_wide)
         title = self._open_axes(ax, name, figsize=(2.1 * n_wide + 0.3, 2.4 * n_high + 0.6))
         heading = self._heading(title, len(drawn))
-        top = 0.19 * (heading.count("\n") + 1)
+        top = LINE * (heading.count("\n") + 1)
         height = max((self._inches() - top) / n_high, 0.1)
         grid = self._open_grid(n_wide, [top, *[height] * n_high], heading, size="small")
         places = [grid[i // n_wide + 1, i % n_wide] for i in range(len(drawn))]
@@ -173,12 +176,12 @@ class ClassReliabilityDisplay(PredictionDisplay):
             width = display._characters()
             error = f"{display.calibration_error:.3f}"
             lines = [plain_text(label, width=width, n_lines=1)]
-            lines.append(f"{error}, {display.name}" if width >= 14 else error)
+            line = f"{error}, {display.name}"
+            lines.append(line if len(line) <= width else error)
             panel.set_title("\n".join(lines), size="small")
             if panel.get_legend() is not None:
                 panel.get_legend().remove()
-            # Panels narrower than ten letters have no room for numbers.
-            ticks = [0, 0.5, 1] if width >= 10 else []
+            ticks = [0, 0.5, 1] if width >= ROOM_FOR_NUMBERS else []
             panel.set(xlabel="", ylabel="", xticks=ticks, yticks=ticks)
             # The heading names the axes, and only the outer panels have numbers.
             panel.tick_params(

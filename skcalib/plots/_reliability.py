@@ -37,6 +37,8 @@ N_CURVES = 999
 FEW_SAMPLES = 20_000
 # Cells of the histogram within the part of [0, 1] that the axes show, and at most in [0, 1].
 N_CELLS, MAX_CELLS = 15, 3000
+# Room around what the axes show, as a fraction of it.
+MARGIN = 0.02
 
 
 @dataclass(repr=False, eq=False)
@@ -371,7 +373,7 @@ class ReliabilityDisplay(PredictionDisplay):
         shown = y[(x >= low) & (x <= high) & ~np.isnan(y)]
         if len(shown):
             low, high = min(low, shown.min()), max(high, shown.max())
-        margin = 0.02 * max(high - low, 1e-9)
+        margin = MARGIN * max(high - low, 1e-9)
         limits = low - margin, high + margin
         if len(self._curves()) > 1:
             # Several displays share the axes: show the union of their limits.

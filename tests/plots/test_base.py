@@ -136,6 +136,13 @@ def test_reference_lines_are_seen_on_a_dark_ground(example):
         ("one two three", {"width": 8}, "one two\nthree"),
         ("a" * 30, {"width": 10}, "a" * 10 + "\n" + "a" * 7 + "..."),
         ("a" * 30, {"width": 10, "tail": ": 0.1"}, "a" * 10 + "\naa...: 0.1"),
+        # What just fits is whole, and of a name at least eight letters are left.
+        ("a" * 20, {"width": 10}, "a" * 10 + "\n" + "a" * 10),
+        ("a" * 16, {"width": 10, "tail": "-b-c"}, "a" * 10 + "\n" + "a" * 6 + "-b-c"),
+        ("a" * 9, {"width": 3, "n_lines": 1}, "aaaaa..."),
+        # Before, whole words made a third line.
+        ("one two three four five", {"width": 10}, "one two\nthree f..."),
+        ("a" * 9, {"width": 10, "n_lines": 1, "tail": " = 1234567"}, "aaaaa... =\n1234567"),
     ],
 )
 def test_plain_text(text, options, shown):

@@ -1,5 +1,7 @@
 """ClassReliabilityDisplay draws the diagram of every class against the rest."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -68,11 +70,60 @@ def test_columns_in_another_order_are_told_once():
     assert len(told) == 1
 
 
-def test_classes_of_few_samples_rank_last():
+@pytest.mark.parametrize("n_samples", [9, 10])
+def test_classes_of_few_samples_rank_last(n_samples):
     y, proba = sample()
-    y[np.flatnonzero(y == 2)[9:]] = 1
-    display = ClassReliabilityDisplay.from_predictions(y, proba, labels=range(4))
-    assert list(display.displays)[-1] == 2
+    y[np.flatnonzero(y == 2)[n_samples:]] = 1
+    display = ClassReliabilityDisplay.from_predictions(y, proba, labels=range(4), n_bins=10)
+    errors = classwise_calibration_error(y, proba, labels=range(4), n_bins=10, average=None)
+    assert errors.argmin() != 2
+    ranked = list(display.displays)
+    assert (ranked[-1] == 2) == (n_samples < 10)
+    others = [k for k in ranked if k != 2 or n_samples == 10]
+    assert others == sorted(others, key=lambda k: -errors[k])
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_columns", "shape"),
+    [(2, None, (1, 2)), (4, None, (1, 4)), (6, None, (2, 4)), (5, 2, (3, 2)), (3, 1, (3, 1))],
+)
+def test_the_grid_and_its_numbers(n_classes, n_columns, shape):
+    y, proba = sample(n_classes, 100)
+    display = ClassReliabilityDisplay.from_predictions(y, proba, n_bins=2, name="forest").plot(
+        n_columns=n_columns
+    )
+    display.figure_.canvas.draw()
+    boxes = np.array([panel.get_window_extent().bounds for panel in display.axes_])
+    columns, rows = (np.unique(x.round(), return_inverse=True)[1] for x in boxes.T[:2])
+    place = np.arange(n_classes)
+    np.testing.assert_array_equal(columns, place % shape[1])
+    np.testing.assert_array_equal(rows.max() - rows, place // shape[1])
+    assert rows.max() + 1 == shape[0]
+    # Panels have one size whatever their number, and are most of the figure.
+    assert 0.9 < boxes[0, 2] / display.figure_.dpi < 2.1
+    assert boxes[:, 2] == pytest.approx(boxes[:, 3])
+    for k, panel in enumerate(display.axes_):
+        ticks = panel.xaxis.get_tick_params(), panel.yaxis.get_tick_params()
+        assert ticks[0]["labelbottom"] == (k + shape[1] >= n_classes)
+        assert ticks[1]["labelleft"] == (k % shape[1] == 0)
+        np.testing.assert_array_equal(panel.get_xticks(), panel.get_yticks())
+        assert panel.get_legend() is None
+    text = next(t for t in display.ax_.texts if "Observed fraction" in t.get_text())
+    assert text.get_text().startswith("forest\n")
+    titles = [panel.title.get_window_extent() for panel in display.axes_]
+    assert text.get_window_extent().y0 > max(title.y1 for title in titles)
+    assert min(title.x0 for title in titles) >= 0
+
+
+@pytest.mark.parametrize(("width", "n_said", "numbers"), [(9, 4, 4), (6.4, 4, 4), (3, 0, 0)])
+def test_narrow_panels_leave_out_what_has_no_room(width, n_said, numbers):
+    figure, ax = plt.subplots(figsize=(width, 3))
+    display = example(ax=ax)
+    figure.canvas.draw()
+    assert sum(", n = " in panel.get_title() for panel in display.axes_) == n_said
+    assert sum(len(panel.get_xticks()) == 3 for panel in display.axes_) == numbers
+    titles = [panel.title.get_window_extent() for panel in display.axes_]
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(titles))
 
 
 def test_estimator_that_misses_a_class():

@@ -50,6 +50,45 @@ def test_the_score_is_equal_along_every_line():
         assert x - y + uncertainty == pytest.approx(score[0])
 
 
+def parts_of(*, discrimination, miscalibration):
+    score = 0.2 + miscalibration - discrimination
+    return score_decomposition(*sample())._replace(
+        score=score, miscalibration=miscalibration, discrimination=discrimination, uncertainty=0.2
+    )
+
+
+@pytest.mark.parametrize(
+    "points",
+    [[(0.05, 0.01)], [(0.05, 0.0)], [(0.05, 0.01), (0.05 + 1e-17, 0.02)], [(0.01, 0), (0.1, 0)]],
+)
+def test_points_have_room_and_lines_fill_the_axes(points):
+    ax = plt.subplots()[1]
+    for discrimination, miscalibration in points:
+        parts = parts_of(discrimination=discrimination, miscalibration=miscalibration)
+        display = DecompositionDisplay(parts).plot(ax=ax)
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert left == 0 < right
+    for y, x in points:
+        assert x <= 0.9 * right
+        assert bottom + 0.1 * (top - bottom) <= y <= top - 0.1 * (top - bottom)
+    # The picture is no finer than its points need.
+    assert right <= max(2 * max(x for _, x in points), 0.02)
+    assert top - bottom >= 0.3 * right
+    lines = [line for line in ax.lines if line.get_gid()]
+    scores = sorted(0.2 + line.get_xdata()[0] - line.get_ydata()[0] for line in lines)
+    np.testing.assert_allclose(np.diff(scores), scores[1] - scores[0])
+    best, worst, step = 0.2 - top, 0.2 + right - bottom, scores[1] - scores[0]
+    assert best < scores[0] <= best + step
+    assert worst - step <= scores[-1] < worst
+    for line, text in zip(lines, ax.texts, strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), [0, right])
+        # The score stands where its line leaves the axes.
+        assert text.xy[0] == pytest.approx(right) or text.xy[1] == pytest.approx(top)
+        assert 0 <= text.xy[0] <= right * (1 + 1e-9)
+        assert bottom <= text.xy[1] <= top + 1e-9
+    assert display.line_ not in lines
+
+
 def test_a_second_model_moves_the_lines():
     first = example(name="a")
     second = DecompositionDisplay.from_predictions(*sample(0.3), name="b", ax=first.ax_)

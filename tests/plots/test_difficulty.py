@@ -53,6 +53,34 @@ def test_the_percentile_makes_measures_comparable():
     display = DifficultyDisplay.from_predictions(*_predictions(), n_groups=4, histogram=False)
     np.testing.assert_allclose(display.line_.get_xdata(), [12.5, 37.5, 62.5, 87.5])
     assert display.histogram_ax_ is None
+    assert display.ax_.get_xlim() == (0, 100)
+    (overall,) = [line for line in display.ax_.lines if line.get_label() == "All samples"]
+    np.testing.assert_array_equal(overall.get_xdata(), (0, 100))
+    assert display.ax_.get_xlabel() == "Difficulty percentile (easy to hard)"
+
+
+@pytest.mark.parametrize("shift", [-2, 2])
+def test_axes_of_two_displays_show_both(shift):
+    y_true, y_pred, difficulty = _predictions()
+    first = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty)
+    second = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty + shift, ax=first.ax_)
+    edges = np.concatenate([first.cells.edges, second.cells.edges])
+    assert second.ax_.get_xlim() == pytest.approx((edges.min(), edges.max()))
+
+
+def test_the_ends_of_the_histogram_hold_what_lies_beyond():
+    difficulty = np.linspace(0, 1, 2001)
+    wrong = np.arange(2001) % 2
+    cells = DifficultyDisplay.from_predictions(wrong, np.zeros(2001), difficulty).cells
+    assert cells.edges[[0, -1]] == pytest.approx([0.005, 0.995], abs=0.001)
+    assert len(cells.right) == 30
+    beyond = difficulty < cells.edges[1]
+    assert cells.wrong[0] == wrong[beyond].sum()
+    assert cells.right[0] == (1 - wrong)[beyond].sum()
+    equal = DifficultyDisplay.from_predictions([0, 1, 0], [0, 1, 1], np.full(3, 7.0), n_groups=1)
+    assert equal.cells.edges.mean() == pytest.approx(7)
+    assert np.ptp(equal.cells.edges) == 1
+    assert (equal.cells.right.sum(), equal.cells.wrong.sum()) == (2, 1)
 
 
 def test_the_histogram_counts_every_sample_once():
@@ -117,7 +145,7 @@ def test_from_estimator():
     assert display.name == "Pipeline"
 
 
-@pytest.mark.parametrize(("n", "style"), [(90, ""), (110, "-")])
+@pytest.mark.parametrize(("n", "style"), [(90, ""), (100, "-"), (110, "-")])
 def test_no_line_goes_through_groups_of_few_samples(n, style):
     display = DifficultyDisplay.from_predictions(np.arange(n) % 2, np.zeros(n), np.arange(n))
     assert display.line_.get_linestyle() == (style or "None")

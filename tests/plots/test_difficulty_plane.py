@@ -5,6 +5,7 @@ import pytest
 
 from skcalib.difficulty.records import difficulty_quadrant
 from skcalib.plots import DifficultyPlaneDisplay
+from skcalib.plots._difficulty_plane import FORMS
 
 
 def example(**options):
@@ -32,6 +33,28 @@ def test_points_and_fractions(depths):
         np.testing.assert_array_equal(points.get_offsets(), again.scatters_[form].get_offsets())
         assert f"{chosen.sum() / 40:.1%}" in texts
     assert sum(len(p.get_offsets()) for p in display.scatters_.values()) == 39
+
+
+def test_every_corner_has_its_form(depths):
+    display = DifficultyPlaneDisplay.from_predictions(*depths, threshold=2.5)
+    display.figure_.canvas.draw()
+    box = display.ax_.get_window_extent()
+    texts = {text.get_text().partition("\n")[0]: text for text in display.ax_.texts}
+    assert [*texts] == ["easy", "looks like", "ambiguous", "ambiguous"][:3]
+    gaps = []
+    for text in display.ax_.texts:
+        right, top = text.xy
+        extent = text.get_window_extent()
+        gaps += [box.x1 - extent.x1 if right else extent.x0 - box.x0]
+        gaps += [box.y1 - extent.y1 if top else extent.y0 - box.y0]
+        # The points of the form lie toward its corner.
+        form = next(f for f, (*corner, _) in FORMS.items() if tuple(corner) == (right, top))
+        center = np.mean(display.scatters_[form].get_offsets(), axis=0)
+        assert (center[0] > 2.5, center[1] > 2.5) == (right, top)
+    assert min(gaps) > 0
+    assert max(gaps) < 0.05 * box.height
+    places = [np.abs(text.xyann) for text in display.ax_.texts]
+    assert np.ptp(places) == 0
 
 
 def test_very_many_samples_are_cells_of_their_form():

@@ -1,5 +1,6 @@
 """HardestSamplesDisplay shows the right images in the right order."""
 
+import itertools
 import re
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,7 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.plots import HardestSamplesDisplay
-from skcalib.plots._hardest_samples import distinct_numbers
+from skcalib.plots._hardest_samples import distinct_numbers, table_lines
 
 
 def _images(n, shape=(4, 5)):
@@ -154,6 +155,10 @@ def test_difficulties_that_differ_are_told_apart():
     assert distinct_numbers(np.array([0.5, 0.25])) == ["0.5", "0.25"]
     assert distinct_numbers(np.array([2e20, 2e20])) == ["2e+20", "2e+20"]
     assert distinct_numbers(np.array([1234.4, 1234.4])) == ["1234", "1234"]
+    # Powers of ten are for numbers from a million on, also below 0.
+    assert distinct_numbers(np.array([1e6, 2.0])) == ["1e+06", "2"]
+    assert distinct_numbers(np.array([-1e6, 2.0])) == ["-1e+06", "2"]
+    assert distinct_numbers(np.array([999_999.0, 2.0])) == ["999999", "2"]
     # Probabilities near 1 had 17 digits, which ran into one another.
     assert max(map(len, distinct_numbers(1 - np.geomspace(1e-16, 1e-3, 8)))) <= 9
 
@@ -259,3 +264,91 @@ def test_samples_are_named_as_in_the_index_of_the_user():
     display = HardestSamplesDisplay.from_predictions(images, [3.0, 1.0, 2.0, 0.0])
     titles = [ax.get_title() for ax in display.axes_.ravel()]
     assert [title[:2] for title in titles] == ["#a", "#c", "#d", "#b"]
+
+
+@pytest.mark.parametrize("shape", [(20, 20), (15, 20), (30, 20)])
+@pytest.mark.parametrize(("n_columns", "name"), [(2, None), (4, "digits"), (None, None)])
+def test_images_fill_their_cells_and_captions_stand_between(shape, n_columns, name):
+    display = HardestSamplesDisplay.from_predictions(
+        _images(40, shape),
+        np.arange(40.0),
+        labels=["a label"] * 40,
+        n_columns=n_columns,
+        name=name,
+    )
+    assert len(display.hardest_) == len(display.easiest_) == (n_columns or 8)
+    display.figure_.canvas.draw()
+    boxes = [[ax.get_window_extent() for ax in row] for row in display.axes_]
+    titles = [[ax.title.get_window_extent() for ax in row] for row in display.axes_]
+    for row, captions in zip(boxes, titles):
+        for box, caption in zip(row, captions):
+            assert box.height / box.width == pytest.approx(shape[0] / shape[1], rel=0.02)
+            assert box.width > 0.65 * display.figure_.dpi
+            assert box.y1 <= caption.y0 < box.y1 + 0.5 * box.height
+        assert all(a.x1 < b.x0 for a, b in itertools.pairwise(row))
+    assert max(caption.y1 for caption in titles[1]) < min(box.y0 for box in boxes[0]) + 1
+    assert max(caption.y1 for caption in titles[0]) < display.figure_.bbox.y1
+    images = sum(box.height for box in (boxes[0][0], boxes[1][0]))
+    assert images > 0.45 * display.figure_.bbox.height
+
+
+@pytest.mark.parametrize("width", [4, 6.4, 10])
+def test_lines_of_a_table_end_within_their_axes(width):
+    figure, ax = plt.subplots(figsize=(width, 4))
+    display = HardestSamplesDisplay.from_predictions(["word " * 99] * 4, np.arange(4.0), ax=ax)
+    figure.canvas.draw()
+    for table in display.axes_[:, 0]:
+        box = table.get_window_extent()
+        right = max(text.get_window_extent().x1 for text in table.texts)
+        assert 0.8 < (right - box.x0) / box.width < 1
+        lines = [text.get_window_extent() for text in table.texts]
+        assert all(a.y0 > b.y1 - 1 for a, b in itertools.pairwise(lines))
+        # The rule is below the names of the columns.
+        [rule] = table.lines
+        assert table.texts[0].get_position()[1] < rule.get_ydata()[0]
+        assert rule.get_ydata()[0] < table.texts[1].get_position()[1]
+    # Narrow tables leave out the difficulty, which the order shows.
+    assert len(lines_of(display.axes_[0, 0])[0]) == (3 if width > 5 else 2)
+
+
+def test_as_many_lines_as_there_is_room_for():
+    texts = [f"text {k}" for k in range(40)]
+    for height in (2, 3, 4):
+        figure, ax = plt.subplots(figsize=(8, height))
+        display = HardestSamplesDisplay.from_predictions(texts, np.arange(40.0), ax=ax)
+        assert len(display.hardest_) == len(display.easiest_) < 8
+        figure.canvas.draw()
+        lines = [text.get_window_extent() for text in display.axes_[0, 0].texts]
+        height_of_line = (lines[0].y0 - lines[-1].y0) / (len(lines) - 1)
+        assert lines[0].height < height_of_line < 2 * lines[0].height
+    display = HardestSamplesDisplay.from_predictions(texts, np.arange(40.0), n_columns=15)
+    assert len(display.hardest_) == 15
+
+
+@pytest.mark.parametrize(
+    ("columns", "n_letters", "lines"),
+    [
+        # What fits is whole; the last column has the room that is left, or is cut to it.
+        ([("#", ["1", "2"]), ("text", ["abc", "d"])], 20, ["#  text", "1  abc", "2  d"]),
+        ([("#", ["1"]), ("text", ["a" * 17])], 20, ["#  text", "1  " + "a" * 17]),
+        ([("#", ["1"]), ("text", ["a" * 18])], 20, ["#  text", "1  " + "a" * 15 + ".."]),
+        # A column takes a quarter at most, and eight letters in any case.
+        ([("a", ["x" * 12]), ("b", ["y"])], 40, ["a           b", "xxxxxxxx..  y"]),
+        ([("a", ["x" * 12]), ("b", ["y"])], 20, ["a         b", "xxxxxx..  y"]),
+        # A long name makes no column wide.
+        ([("a long name", ["1"]), ("b", ["2"])], 40, ["a l..  b", "1      2"]),
+        # Columns without room are counted.
+        ([(c, ["1234"]) for c in "abcde"], 26, ["a     b     + 3 more", "1234  1234"]),
+        (
+            [(c, ["1234"]) for c in "abcde"],
+            27,
+            ["a     b     c     + 2 more", "1234  1234  1234"],
+        ),
+        ([(c, ["1234"]) for c in "abcd"], 27, ["a     b     c     d", "1234  1234  1234  1234"]),
+        ([("a", ["1234"]), ("b", ["1234"])], 13, ["+ 2 more", ""]),
+        ([("a", ["123"]), ("b", ["12345678"])], 14, ["a    b", "123  12345678"]),
+        ([("a", ["123"]), ("b", ["1234567890"])], 14, ["a    b", "123  1234567.."]),
+    ],
+)
+def test_lines_of_a_table_by_hand(columns, n_letters, lines):
+    assert [line.rstrip() for line in table_lines(columns, n_letters)] == lines

@@ -1,5 +1,8 @@
 """LossComparisonDisplay draws a dot a seed, the mean and Student's interval."""
 
+import itertools
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -61,3 +64,37 @@ def test_few_or_equal_seeds(values):
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         LossComparisonDisplay.from_scores(**{"scores": {"a": [1, 2]}, **arguments})
+
+
+@pytest.mark.parametrize("n_seeds", [1, 2, 5])
+def test_dots_of_a_row_stand_apart_around_their_mean(n_seeds):
+    display = LossComparisonDisplay.from_scores({"a": np.ones(n_seeds), "b": [1, 2]})
+    place = display.ax_.lines[0].get_ydata()
+    assert len(set(place)) == n_seeds
+    assert place.mean() == pytest.approx(0)
+    assert np.abs(place).max() < 0.5
+    low, high = sorted(display.ax_.get_ylim())
+    assert (low, high) == (-0.5, 1.5)
+
+
+@pytest.mark.parametrize(("n_methods", "n_lines"), [(2, 3), (12, 1)])
+def test_long_names_leave_the_scores_most_of_the_width(n_methods, n_lines):
+    names = [f"{k}" + " a word" * 30 for k in range(n_methods)]
+    figure, ax = plt.subplots(figsize=(6.4, 2.4))
+    display = LossComparisonDisplay.from_scores({key: [1, 2] for key in names}, ax=ax)
+    figure.canvas.draw()
+    labels = display.ax_.get_yticklabels()
+    assert {label.get_text().count("\n") + 1 for label in labels} == {n_lines}
+    width = ax.get_window_extent().width
+    assert max(label.get_window_extent().width for label in labels) < 0.5 * width
+    extents = [label.get_window_extent() for label in labels]
+    assert all(a.y0 >= b.y1 - 2 for a, b in itertools.pairwise(extents))
+
+
+def test_rows_of_a_new_figure_have_room():
+    for n_methods in (1, 2, 9):
+        display = LossComparisonDisplay.from_scores({f"{k}": [1, 2] for k in range(n_methods)})
+        display.figure_.canvas.draw()
+        box = display.ax_.get_window_extent()
+        inches = box.height / display.figure_.dpi / max(n_methods, 2)
+        assert 0.25 < inches < 0.8

@@ -1,6 +1,8 @@
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.neural_network import MLPClassifier
@@ -113,3 +115,30 @@ def test_many_layers_are_named_in_part():
 def test_only_a_depth_scorer_has_probes():
     with pytest.raises(TypeError, match=r"estimator must be a PredictionDepthScorer, got PCA"):
         ProbeAccuracyDisplay.from_estimator(PCA(), [[0.0], [1.0]], [0, 1])
+
+
+def test_bars_are_exact_binomial_intervals():
+    predictions = np.zeros((40, 2), dtype=int)
+    predictions[:7, 0] = 1
+    display = ProbeAccuracyDisplay.from_predictions(np.zeros(40, dtype=int), predictions)
+    drawn = [segment[:, 1] for segment in display.ax_.collections[0].get_segments()]
+    np.testing.assert_allclose(drawn[0], beta.ppf([0.025, 0.975], [33, 34], [8, 7]))
+    np.testing.assert_allclose(drawn[1], [0.025 ** (1 / 40), 1])
+    bottom, top = display.ax_.get_ylim()
+    assert bottom == 0
+    assert 1 < top < 1.1
+    assert not ProbeAccuracyDisplay(np.array([0.5, 1.0])).plot().ax_.collections
+
+
+@pytest.mark.parametrize(("n_layers", "inches"), [(20, 6.4), (21, 2), (60, 3), (7, 1)])
+def test_names_of_layers_do_not_overlap(n_layers, inches):
+    ax = plt.subplots(figsize=(inches, 3))[1]
+    display = ProbeAccuracyDisplay(np.linspace(0, 1, n_layers)).plot(ax=ax)
+    ax.figure.canvas.draw()
+    places = [int(text.get_text()) for text in ax.get_xticklabels()]
+    room = display._characters()
+    step = places[1] - places[0] if len(places) > 1 else n_layers
+    # Three letters for a name, and no fewer names than fit.
+    assert len(places) * 3 <= max(room, 3)
+    assert step == 1 or -(-n_layers // (step - 1)) * 3 > room
+    assert places == list(range(0, n_layers, step))

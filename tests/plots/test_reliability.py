@@ -395,3 +395,93 @@ def test_shares_of_people(kind):
     )
     np.testing.assert_allclose(display.prob_true, expected.prob_true, atol=1e-9)
     assert display.calibration_error == pytest.approx(expected.calibration_error, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [(3, 3), (6.4, 4.8), (12, 9)])
+def test_the_largest_dot_is_about_a_twentieth_as_wide_as_the_axes(size):
+    y, proba = np.tile([0, 1, 1], 40), np.repeat([0.2, 0.6, 0.9], 40)
+    figure, ax = plt.subplots(figsize=size)
+    display = ReliabilityDisplay.from_predictions(y, proba, n_bins=3, interval=False, ax=ax)
+    figure.canvas.draw()
+    points = 72 * ax.get_window_extent().width / figure.dpi
+    dots = next(c for c in display.ax_.collections if isinstance(c, PathCollection))
+    assert 1 / 35 < np.sqrt(dots.get_sizes().max()) / points < 1 / 12
+
+
+def test_the_axes_show_the_curve_within_the_window():
+    x, y = np.array([0.1, 0.2, 0.5, 0.8, 0.9]), np.array([0.0, 0.05, np.nan, 0.97, 1.0])
+    display = ReliabilityDisplay(y, x, np.ones(5), np.arange(6) / 5, window=(0.2, 0.8)).plot()
+    low, high = display.ax_.get_xlim()
+    assert 0 < low < 0.05
+    assert 0.97 < high < 1
+    # The points at the ends of the window are in it, and two displays show what either does.
+    other = ReliabilityDisplay(y, x, np.ones(5), np.arange(6) / 5).plot(ax=display.ax_)
+    all_of_it = other.ax_.get_xlim()
+    assert all_of_it[0] < 0 < 1 < all_of_it[1]
+    display.plot(ax=other.ax_)
+    assert other.ax_.get_xlim() == other.ax_.get_ylim() == all_of_it
+
+
+def test_a_window_of_equal_confidences():
+    y = np.arange(50) % 2
+    display = ReliabilityDisplay.from_predictions(y, np.full(50, 0.5), zoom=0.9, interval=False)
+    assert display.window == (0.5, 0.5)
+    assert len(display.count) == 3000
+    assert display.count.max() == 50
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize(("level", "shown"), [(None, 0.95), (0.8, 0.8)])
+def test_the_level_of_the_interval(data, level, shown):
+    display = ReliabilityDisplay.from_predictions(
+        *data, confidence_level=level, interval=True, kind="bins"
+    )
+    low, high = calibration_error_interval(
+        *data, n_resamples=200, random_state=0, confidence_level=shown
+    )
+    assert display.interval == (low, high)
+    assert f"{shown:.0%} interval {low:.3f} to {high:.3f}" in title(display)
+
+
+def test_up_to_20_000_samples_have_an_interval(data, monkeypatch):
+    monkeypatch.setattr("skcalib.plots._reliability.FEW_SAMPLES", 300)
+    y, proba = data
+    assert ReliabilityDisplay.from_predictions(y, proba).interval is not None
+    more = np.append(y, 0), np.vstack([proba, proba[:1]])
+    assert ReliabilityDisplay.from_predictions(*more).interval is None
+    assert ReliabilityDisplay.from_predictions(*more, interval=True).interval is not None
+    smooth = ReliabilityDisplay.from_predictions(y[:50], proba[:50], kind="smooth")
+    assert smooth.interval is None
+
+
+def test_a_level_that_takes_more_curves_than_usual():
+    y, proba = np.tile([0, 1, 1], 10), np.tile([0.2, 0.6, 0.9], 10)
+    options = {"kind": "isotonic", "simultaneous": True, "interval": False}
+    wide, narrow = (
+        ReliabilityDisplay.from_predictions(y, proba, confidence_level=level, **options).band
+        for level in (0.9995, 0.95)
+    )
+    assert np.sum(wide[1] - wide[0]) > np.sum(narrow[1] - narrow[0])
+
+
+@pytest.mark.parametrize("pos_label", ["no", "yes"])
+def test_the_class_of_one_column_is_named(pos_label):
+    proba = np.linspace(0.05, 0.95, 60)
+    y = np.where(np.arange(60) % 2, "yes", "no")
+    for size, words in (((7, 7), "Observed fraction"), ((3, 3), "Fraction")):
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
+        display = ReliabilityDisplay.from_predictions(
+            y, proba, labels=["no", "yes"], pos_label=pos_label, interval=False, ax=ax
+        )
+        assert display.pos_label == pos_label
+        assert ax.get_ylabel() == f"{words} of class {pos_label}"
+        ax.figure.canvas.draw()
+        box = ax.get_window_extent()
+        assert ax.yaxis.label.get_window_extent().height < 1.05 * box.height
+
+
+def test_a_class_of_a_long_name_has_a_line_of_its_own():
+    curve = np.array([0.2, 0.8])
+    display = ReliabilityDisplay(curve, curve, np.ones(2), np.arange(3) / 2, pos_label="ab" * 20)
+    display.plot()
+    assert display.ax_.get_ylabel().startswith("Observed fraction\nof class abab")

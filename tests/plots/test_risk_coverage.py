@@ -145,3 +145,68 @@ def test_a_million_samples_are_drawn_without_a_warning(tmp_path):
     display.figure_.savefig(tmp_path / "large.svg")
     # Half a million vertices as text would be tens of megabytes.
     assert (tmp_path / "large.svg").stat().st_size < 300_000
+
+
+def test_markers_stand_in_every_eighth_and_those_of_two_curves_apart():
+    coverage = np.arange(1, 1001) / 1000
+    ax = plt.subplots()[1]
+    places = []
+    for _ in range(3):
+        display = RiskCoverageDisplay(coverage, coverage / 9).plot(ax=ax, ref_line=False)
+        places.append(display.line_.get_xdata()[display.line_.get_markevery()])
+        np.testing.assert_array_equal((8 * places[-1]).astype(int), np.arange(8))
+    assert min(np.diff(np.sort(np.concatenate(places)))) > 0.005
+
+
+@pytest.mark.parametrize(("n", "start"), [(20, 0.2), (60, 0.2), (150, 0.2), (300, 0.1)])
+def test_the_curve_begins_at_30_samples_or_a_fifth(n, start):
+    coverage = np.arange(1, n + 1) / n
+    display = RiskCoverageDisplay(coverage, coverage / 5, n_samples=n).plot()
+    assert display.line_.get_xdata()[0] == pytest.approx(start)
+    # Of an unknown number of samples, all is drawn.
+    bare = RiskCoverageDisplay(display.coverage, display.risk).plot(ref_line=False)
+    np.testing.assert_array_equal(bare.line_.get_xdata(), display.coverage)
+    assert not bare.ax_.collections
+
+
+def test_the_axes_end_above_the_curve():
+    coverage = np.arange(1, 101) / 100
+    for risk, least, most in ((0.3 * coverage, 0.3, 0.4), (0 * coverage, 1, 1)):
+        display = RiskCoverageDisplay(coverage, risk).plot()
+        bottom, top = display.ax_.get_ylim()
+        assert bottom == 0
+        assert least <= top <= most
+        assert display.ax_.get_xlim() == (0, 1)
+    # Below a coverage of a twentieth are few samples.
+    for first, most in ((0.05, 1.3), (0.04, 0.26)):
+        few = RiskCoverageDisplay(np.array([first, 1]), np.array([1, 0.2])).plot()
+        assert most / 1.3 <= few.ax_.get_ylim()[1] <= most
+
+
+def test_the_chosen_point_is_marked_down_to_both_axes():
+    display = RiskCoverageDisplay(
+        np.array([0.5, 1]), np.array([0.1, 0.2]), chosen=(0.5, 0.1)
+    ).plot(ref_line=False)
+    _, down, star = display.ax_.lines
+    np.testing.assert_array_equal(down.get_xydata(), [(0.5, 0), (0.5, 0.1), (0, 0.1)])
+    np.testing.assert_array_equal(star.get_xydata(), [(0.5, 0.1)])
+    assert {down.get_color(), star.get_color()} == {display.line_.get_color()}
+
+
+def test_the_best_ranking_of_two_models_is_named_once():
+    coverage = np.arange(1, 101) / 100
+    ax = plt.subplots()[1]
+    for name, risk in (("a", coverage / 5), ("b", coverage / 3)):
+        RiskCoverageDisplay(coverage, risk, area=0.1, name=name).plot(ax=ax)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(texts) == ["Best possible ranking", "a: 0.1000", "b: 0.1000"]
+    dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
+    assert [line.get_ydata()[-1] for line in dotted] == pytest.approx([1 / 5, 1 / 3])
+
+
+def test_the_band_of_many_samples_has_fewer_points_and_both_ends():
+    coverage = np.arange(1, 3001) / 3000
+    display = RiskCoverageDisplay(coverage, coverage / 5, n_samples=3000).plot()
+    x = display.ax_.collections[0].get_paths()[0].vertices[:, 0]
+    assert 900 < len(np.unique(x)) <= 1000
+    assert (x.min(), x.max()) == pytest.approx((0.01, 1))

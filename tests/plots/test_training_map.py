@@ -35,6 +35,16 @@ def test_points_are_spread_and_mean_of_the_record():
     assert display.scatter_.get_clim() == (0, 1)
 
 
+def test_all_points_are_inside_and_regions_where_they_are_named():
+    ax = TrainingMapDisplay(np.array([0.0, 0.5, 0.0]), np.array([1.0, 0.5, 0.0])).plot().ax_
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert -0.05 < left < 0 < 0.5 < right < 0.6
+    assert -0.1 < bottom < 0 < 1 < top < 1.1
+    place = {text.get_text(): text.xy for text in ax.texts}
+    assert place["hard to learn"][1] < 0.5 < place["easy to learn"][1]
+    assert place["ambiguous"][0] > 0.5 > place["easy to learn"][0]
+
+
 def test_a_second_display_replaces_the_color_bar():
     display = example()
     display.plot(ax=display.ax_)
