@@ -1,4 +1,4 @@
-"""The package's category of warnings, what stored models are made of, and shared helpers."""
+"""The package's category of warnings, the types of stored models, and shared helpers."""
 
 from .meta._trusted import trusted_types
 from .meta._warnings import SkcalibWarning

@@ -1,1 +1,1 @@
-"""The one door: what users give, checked, and what the data themselves show to be wrong."""
+"""Checks of what users pass: types, shapes and values, and the order of rows and columns."""

@@ -19,7 +19,7 @@ _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
 @contextmanager
 def naming(*names: str) -> Iterator[None]:
-    """Have the errors inside name the arguments `names`.
+    """Make errors raised inside name the arguments `names`.
 
     The message of numpy or scikit-learn follows the name: "could not convert string to float: 'a'"
     alone does not say which argument to look at.
@@ -44,7 +44,7 @@ def naming(*names: str) -> Iterator[None]:
 
 @contextmanager
 def calling(name: str, given: str) -> Iterator[None]:
-    """Have the errors inside say `given`, the name of the user's own argument, for `name`."""
+    """Replace `name` in errors raised inside by `given`, the name of the user's argument."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -143,7 +143,7 @@ def to_host(values: Any) -> Any:
 
 
 def holds_shares(y: Any) -> bool:
-    """Tell by its shape whether `y` can only be shares: two axes, and several columns."""
+    """Tell whether `y` has the shape of shares: two axes, and several columns."""
     if isinstance(y, list | tuple):
         first = y[0] if len(y) else None
         return isinstance(first, list | tuple | np.ndarray) and len(first) > 1
@@ -157,7 +157,7 @@ def form_of(array: NDArray[Any], values: Any) -> str:
 
 
 def refuse_nested(values: Any, *, name: str) -> None:
-    """Raise for a column of arrays, as a table may hold features: numpy sees objects."""
+    """Raise for a 1-D array of arrays, such as a column of a table that holds features."""
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind == "O" and getattr(values, "ndim", None) == 1:
         first = next(iter(values), None)
@@ -177,9 +177,10 @@ def is_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _dtypes(X: Any) -> list[Any]:
+    """Return the dtypes of a frame, one for every column, or that of an array; [] without any."""
     if isinstance(X, list | tuple):
         return [np.asarray(X[0]).dtype] if len(X) else []
-    # A DataFrame has one for every column, and a Series has its own under this name, too.
+    # `dtypes` of a DataFrame has one entry for every column; that of a Series is its dtype.
     if hasattr(X, "dtypes"):
         return list(X.dtypes) if hasattr(X, "columns") else [X.dtypes]
     return [X.dtype] if hasattr(X, "dtype") else []
@@ -229,7 +230,7 @@ def scale_weights(weight: NDArray[np.float64] | None) -> tuple[NDArray[np.float6
 
 
 def count_unit(unit: float) -> float:
-    """Return the unit of weights that count samples, at least 2**-100 and at most 2**100.
+    """Return the unit of weights that count samples, clipped to [2**-100, 2**100].
 
     Beyond these limits, the number of samples no longer changes a metric.
     """
@@ -239,7 +240,7 @@ def count_unit(unit: float) -> float:
 def effective_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return weights that sum to the effective number of samples, (sum w)^2 / sum w^2.
 
-    What infers counts with these: equal weights are all 1, whatever their size.
+    Tests and intervals count with these: equal weights are all 1, whatever their size.
     """
     scaled = weight / weight.max()
     return scaled * (scaled.sum() / np.square(scaled).sum())

@@ -1,9 +1,9 @@
 """Samples that belong together: by the groups that users give, and by equal rows of X.
 
-Groups come as users have them: texts, numbers, intervals, categories, columns. A row that is in
-the table twice is seen by whatever judges its copy: the nearest neighbor of a sample is the sample
-itself, and a fold that was left out is not left out. Samples with equal rows are a group, without
-being asked. And p-values of many groups, corrected.
+Groups come as users have them: texts, numbers, intervals, categories, columns. Samples with equal
+rows are a group even if none is given: otherwise the nearest neighbor of a sample could be its
+copy, and the training part of a fold could hold copies of the part left out. The module also
+corrects the p-values of many groups.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ..meta._warnings import warn
 from ._arrays import as_array, form_of, is_missing
 from ._labels import column_names
 
-# Where a table has fewer distinct rows than this in a fold, equal rows are its nature: two answers
-# to three questions of yes and no are not two visits of one person. Without it the log-loss of
-# calibrated classifiers is .018 +- .005 larger, on 18 populations of 8 to 32 kinds of rows. Copies
-# of so few samples go unseen: of 20 samples, five each, it costs .08, of 30 and more .00.
+# With fewer distinct rows per fold, equal rows are expected and are no copies: many people give
+# the same answers to three yes-or-no questions. Without this limit the log-loss of calibrated
+# classifiers is .018 +- .005 larger, on 18 populations of 8 to 32 kinds of rows. Copies of so few
+# samples are missed: of 20 samples, five each, that costs .08, of 30 and more .00.
 _DISTINCT_OF_FOLD = 10
-# As many distinct rows, all of them equally often, are no chance: 40 samples that fall at random
+# So many distinct rows do not all occur equally often by chance: 40 samples that fall at random
 # in 20 cells are two in each with a probability of 7e-11.
 _DISTINCT_OF_TABLE = 20
-# Part of the rows from which on copies are worth a warning. Fits do not depend on it.
+# More copies than this fraction of the rows bring a warning. Fits do not depend on it.
 _MANY_COPIES = 0.1
 
 
@@ -91,6 +91,7 @@ def _categories(values: Any) -> Any:
 
 
 def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct values of a column, missing ones last as None, and the codes (n,)."""
     categorical = _categories(values)
     if categorical is not None:
         codes = np.asarray(categorical.codes).astype(np.intp)
@@ -119,6 +120,7 @@ def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.i
 
 
 def _named(names: list[Any], used: Any) -> NDArray[Any]:
+    """Return the names at the positions `used`: numbers or text if all are, else objects."""
     names = [names[k] for k in used]
     kinds = {type(name) for name in names}
     if kinds == {float} and all(name.is_integer() for name in names):
@@ -133,10 +135,10 @@ def _named(names: list[Any], used: Any) -> NDArray[Any]:
 def design_effect(
     values: NDArray[Any], groups: NDArray[np.intp], weight: NDArray[np.float64] | None = None
 ) -> float:
-    """Return how many times as large the variance of a mean is as of independent samples.
+    """Return the design effect: the variance of a mean over that of independent samples.
 
-    1 where the members of a group are as unlike as others, and at most the mean size of the groups
-    of a sample, where all are alike. A weight of k counts as k samples.
+    It is 1 where members of a group are no more alike than other samples, and at most the size of
+    a sample's group, on average over samples. A weight of k counts as k samples.
     """
     weight = np.ones(len(values)) if weight is None else weight
     size = np.bincount(groups, weight)
@@ -153,10 +155,10 @@ def design_effect(
 def holm(
     pvalues: NDArray[np.float64], share: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return p-values after Holm's correction; by default all have equal shares.
+    """Return p-values after Holm's correction, weighted by `share`; by default all are equal.
 
-    The smallest quotient of p-value and share competes with all others, the next with those that
-    are left; none falls below one before it.
+    In increasing order, each quotient of p-value and share is multiplied by the sum of the shares
+    from its own on, and none falls below one before it.
     """
     share = np.ones(len(pvalues)) if share is None else share
     order = np.argsort(pvalues / share, kind="stable")
@@ -167,10 +169,10 @@ def holm(
 
 
 def copy_codes(X: Any, n_folds: int = 5) -> NDArray[np.intp] | None:
-    """Return the group of equal rows of every sample, numbered by its first row.
+    """Return codes (n,) that equal rows share, numbered by first occurrence.
 
     None if no row is a copy, if rows cannot be compared, or if a table has so few distinct rows
-    that equal ones are its nature.
+    that equal ones are expected.
     """
     n_samples = _num_samples(X)
     codes = _codes_of_rows(X)
@@ -188,7 +190,7 @@ def n_copies(codes: NDArray[np.intp] | None) -> int:
 
 
 def warn_of_copies(codes: NDArray[np.intp] | None, labels: NDArray | None) -> None:
-    """Warn where more than a tenth of the rows are copies, or copies have unlike labels."""
+    """Warn where more than a tenth of the rows are copies, or copies have different labels."""
     if codes is None:
         return
     n, found = len(codes), n_copies(codes)
@@ -206,9 +208,9 @@ def warn_of_copies(codes: NDArray[np.intp] | None, labels: NDArray | None) -> No
 
 
 def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
-    """Warn where every row of labels and probabilities stands in the table equally often.
+    """Warn where all rows of labels and probabilities occur equally often, more than once.
 
-    Few probabilities, such as those of a tree, repeat as well, but not all of them equally often.
+    Few distinct probabilities, such as those of a tree, repeat as well, but not all equally often.
     """
     key = proba @ np.random.default_rng(0).random(proba.shape[1]) + 2.0 * codes
     counts = np.unique(key, return_counts=True)[1]
@@ -222,7 +224,7 @@ def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
 
 
 class Together(NamedTuple):
-    """Codes of the samples that belong together, None if all stand alone; and how many copies."""
+    """Codes (n,) that samples which belong together share, None if none do; number of copies."""
 
     codes: NDArray[np.intp] | None
     n_copies: int
@@ -233,9 +235,9 @@ def together(
 ) -> Together:
     """Return which samples belong together: by `groups`, and because rows are equal.
 
-    Groups that share a row are one, unless that would leave fewer than half of the groups: then
-    the row, such as one of zeros, says nothing about where it comes from. `tell` warns of copies
-    where no folds do; who passes groups knows of them.
+    Groups that share a row are merged, unless that would leave fewer than half of the groups: then
+    the row, such as one of zeros, does not identify its group. `tell` warns of copies where no
+    folds do so, unless groups are given.
     """
     copies = copy_codes(X)
     if tell and groups is None:
@@ -248,7 +250,7 @@ def together(
 
 
 def merged(groups: NDArray[np.intp], copies: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the groups, as one where they share a row; see :func:`together`."""
+    """Return the groups (n,), merged where they share a row; see :func:`together`."""
     n_groups, n_rows = int(groups.max()) + 1, int(copies.max()) + 1
     links = sp.coo_array(
         (np.ones(len(groups), dtype=np.int8), (groups, copies)), shape=(n_groups, n_rows)
@@ -260,7 +262,7 @@ def merged(groups: NDArray[np.intp], copies: NDArray[np.intp]) -> NDArray[np.int
 
 
 def _codes_of_rows(X: Any) -> NDArray[np.intp] | None:
-    """Return the number of the first equal row for every row, None where they are not compared."""
+    """Return codes (n,) that equal rows share, None if rows cannot be compared."""
     if sp.issparse(X):
         return _codes_of_sparse(X)
     if hasattr(X, "iloc") or hasattr(X, "to_numpy"):
@@ -284,7 +286,7 @@ def _codes_of_sparse(X: Any) -> NDArray[np.intp]:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     spans = zip(rows.indptr[:-1], rows.indptr[1:])
-    # A row without any entry, such as a text of unknown words, tells nothing and is no copy.
+    # Rows without any entry, such as texts of unknown words, are not taken for copies.
     return _codes_of_keys(
         [
             (rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) if b > a else row

@@ -1,8 +1,8 @@
-"""What the data themselves show to be wrong: columns and rows in another order.
+"""Detect columns and rows in another order, from labels and probabilities together.
 
-Nobody notices a column of probabilities that belongs to another class, or rows that belong to
-other samples: every metric has a value, and every calibrator repairs something. Yet labels and
-probabilities show it together. Everything here looks at both, tells it once, and says what to do.
+A column of probabilities that belongs to another class, or rows that belong to other samples,
+raise no error: every metric has a value, and every calibrator fits something. The functions here
+compare labels with probabilities, warn once, and say what to do.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from ..meta._warnings import warn
 from ._arrays import to_host
 from ._names import label_of
 
-# Probability of telling somebody whose model knows nothing that its columns are in another order;
-# models that know something are told less often.
+# Probability of a false warning about the columns of a model that is independent of the labels;
+# for models with any skill it is smaller.
 FALSE_ALARM = 1e-3
-# Least gain of a class, of at most 2, that is worth a word: less is what weak models lack.
+# Least gain per class, of at most 2, that brings a warning: weak models in order may show less.
 _LEAST_GAIN = 0.05
-# Labels that surely show less than this part of what the probabilities claim to know are told of.
-# Of 1 200 models of very noisy data, with their rows shuffled, .1 finds 26 %, .2 48 %, .5 72 %;
-# in order, those that it tells of know up to .05, .08 and .20 of what they claim.
+# Rows bring a warning where labels surely show less than this fraction of the gain that the
+# probabilities imply; see `doubt_of_rows`. Of 1 200 models of very noisy data, with their rows
+# shuffled, .1 finds 26 %, .2 48 %, .5 72 %; in order, the models that it warns of have up to .05,
+# .08 and .20 of that gain.
 _HARDLY = 0.2
-# A metric looks at many columns where labels show less than this part of what is claimed. It only
-# costs time: of 10 models with 30 % of 100 columns moved, .5 has none looked at, and .75 finds 9.
+# A metric checks many columns where labels show less than this fraction of the implied gain; see
+# `knows_labels`. It only costs time: of 10 models with 30 % of 100 columns moved, .5 checks none,
+# and .75 finds 9.
 _MOST_OF_CLAIM = 0.75
-# Numbers that are looked at, of rows drawn at random: by a metric, which has to be fast, and by
-# whatever is fitted.
+# How many numbers are checked, of rows drawn at random: by a metric, which has to be fast, and by
+# a fit.
 IN_PASSING = 2**14
 AT_THE_DOOR = 2**21
-# What rounding may do to the least probability of a predicted class of two.
+# Rounding error of 0.5, the least probability of the predicted one of two classes.
 RANGE_OF_HALF = 1e-6
 REMEDY = "If so, pass labels= in the order of the columns."
 _told: ContextVar[bool] = ContextVar("told", default=False)
@@ -49,7 +51,7 @@ _told: ContextVar[bool] = ContextVar("told", default=False)
 class Misplaced(NamedTuple):
     """Columns that would fit better: class j fits column ``column[j]``.
 
-    ``now`` and ``then`` are the mean probability of the label, before and after.
+    ``now`` and ``then`` are the mean probability of the label in the given order and in this one.
     """
 
     column: NDArray[np.intp]
@@ -58,10 +60,10 @@ class Misplaced(NamedTuple):
 
 
 def surely_positive(gain: float, variance: float, largest: float, n_ways: float = 1.0) -> bool:
-    """Tell whether a sum with mean 0 would surely not be as large as `gain`.
+    """Tell whether a sum with mean 0 reaches `gain` with a probability below `FALSE_ALARM`.
 
     By Bernstein's inequality: `variance` is that of the sum, `largest` the largest term, and
-    `n_ways` the number of sums of which this one was the largest.
+    `n_ways` the number of sums of which this one is the largest.
     """
     if gain <= 0:
         return False
@@ -70,7 +72,7 @@ def surely_positive(gain: float, variance: float, largest: float, n_ways: float 
 
 
 def drawn_rows(n_rows: int, n_columns: int, most: int) -> slice | NDArray[np.intp]:
-    """Return at most so many rows that they hold `most` numbers: all, or some at random."""
+    """Return all rows or, where they hold more than `most` numbers, fewer rows drawn at random."""
     n_drawn = max(most // max(n_columns, 1), 1)
     if n_rows <= n_drawn:
         return slice(None)
@@ -79,7 +81,7 @@ def drawn_rows(n_rows: int, n_columns: int, most: int) -> slice | NDArray[np.int
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Within this context say nothing about columns: the caller has looked at them."""
+    """Warn of no columns or rows within this context: the caller has checked them."""
     token = _told.set(True)
     try:
         yield
@@ -110,7 +112,7 @@ def refuse_other_rows(
 ) -> None:
     """Raise if two arguments have indexes with the same entries in another order.
 
-    An index 0, ..., n - 1 may be that of nobody. It counts where the first two arguments are
+    An index 0, ..., n - 1 may be a default. It counts only where the first two arguments are
     labels and probabilities, here as `codes` and `proba`, that surely fit better by the index.
     """
     indexes = {name: _index_of(value) for name, value in arguments.items()}
@@ -151,6 +153,7 @@ def refuse_other_positions(positions: NDArray[np.intp], **arguments: Any) -> Non
 
 
 def _of_label(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the probability of the label, (n,), from that of class 1."""
     return np.where(codes == 1, proba, 1 - proba)
 
 
@@ -161,10 +164,12 @@ def _index_of(value: Any) -> Any:
 
 
 def _is_count(index: Any) -> bool:
+    """Tell whether an index is 0, ..., n - 1."""
     return bool(index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index))))
 
 
 def _same(index: Any, other: Any) -> bool:
+    """Tell whether two indexes have the same entries, in any order."""
     try:
         return bool(index.sort_values().equals(other.sort_values()))
     except TypeError:  # entries that do not compare
@@ -177,7 +182,7 @@ def _inverse_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _Associations:
-    """How the labels go with the columns, N[j, k]; see :func:`misplaced_columns`."""
+    """Associations N[j, k] of label j with column k, (K, K); see :func:`misplaced_columns`."""
 
     def __init__(
         self, proba: NDArray[Any], codes: NDArray[np.intp], groups: NDArray[np.intp] | None
@@ -190,12 +195,12 @@ class _Associations:
         self.matrix = np.asarray(labelled @ proba, dtype=np.float64)
         self.matrix /= n
         self.matrix -= np.outer(self.frequency, self.mean)
-        # Neither a class nor a column that does not occur goes with anything.
+        # A class without samples, or a column of zeros, has associations of 0.
         self.matrix *= _inverse_root(self.frequency)[:, None]
         self.matrix *= _inverse_root(self.mean)
 
     def order(self) -> NDArray[np.intp]:
-        """Return the column that fits each class, its own among equals."""
+        """Return the column of each class, (K,), that maximizes the sum of N; ties stay."""
         own = 1e-9 * np.eye(len(self.matrix))
         return linear_sum_assignment(self.matrix + own, maximize=True)[1]
 
@@ -217,7 +222,7 @@ class _Associations:
         return [(one, other), (other, one)]
 
     def scaled(self, columns: NDArray[np.intp]) -> NDArray[Any]:
-        """Return Z of these columns, of which N is the sum over the samples of a class."""
+        """Return Z of these columns, (n, n_columns); see :func:`misplaced_columns`."""
         spread = np.sqrt(np.maximum(self.mean[columns], np.finfo(np.float64).tiny))
         return (self.proba[:, columns] - self.mean[columns]) / spread
 
@@ -226,13 +231,13 @@ class _Associations:
     ) -> bool:
         """Tell whether the classes surely fit these columns better than their own.
 
-        With None for the columns, whether they go with their own less than with none.
+        With None for the columns, whether their associations with their own sum to less than 0.
         """
         gain = -float(self.matrix[classes, classes].sum())
         if columns is not None:
             gain += float(self.matrix[classes, columns].sum())
         n = len(self.codes)
-        # Frequencies of the other samples always go against the labels, by 1 / n.
+        # Out-of-fold class frequencies are always associated with the labels negatively, by 1 / n.
         if gain < max(_LEAST_GAIN, 3 / n) * len(classes):
             return False
         terms = -self.scaled(classes)
@@ -251,7 +256,7 @@ class _Associations:
     def _of_groups(
         self, terms: NDArray[Any], classes: NDArray[np.intp], groups: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """Return the centered terms of the groups: the samples of a group are one."""
+        """Return sums of centered terms over each of G groups, times sqrt(G / (G - 1))."""
         place = np.full(len(self.mean), -1)
         place[classes] = np.arange(len(classes))
         own = place[self.codes]
@@ -276,6 +281,7 @@ def misplaced_columns(
 
 
 def _misplaced(whole: _Associations) -> Misplaced | None:
+    """Return :func:`misplaced_columns` from the associations in all samples."""
     if not np.isfinite(whole.mean).all() or len(whole.codes) < 2:
         return None
     order = whole.order()
@@ -295,12 +301,12 @@ def _misplaced(whole: _Associations) -> Misplaced | None:
             column[cycle] = order[cycle]
     rows = np.arange(len(whole.codes))
     now, then = (whole.proba[rows, j].mean() for j in (whole.codes, column[whole.codes]))
-    # A model may be wrong of some samples and yet have its columns in order.
+    # A model may be wrong about some samples and yet have its columns in order.
     return Misplaced(column, float(now), float(then)) if then > now else None
 
 
 def _half(codes: NDArray[np.intp], groups: NDArray[np.intp] | None) -> NDArray[np.bool_]:
-    """Return a random half of every class, or of the groups."""
+    """Return a mask (n,) of a random half of every class or, where given, of the groups."""
     rng = np.random.default_rng(0)
     if groups is not None:
         return (rng.permutation(int(groups.max()) + 1) % 2 == 0)[groups]
@@ -311,7 +317,7 @@ def _half(codes: NDArray[np.intp], groups: NDArray[np.intp] | None) -> NDArray[n
 
 
 def _cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Return the cycles of a permutation that move something."""
+    """Return the cycles of a permutation, without its fixed points."""
     seen = order == np.arange(len(order))
     cycles = []
     for start in range(len(order)):
@@ -326,9 +332,9 @@ def _cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 
 def _far_below_chance(whole: _Associations) -> bool:
-    """Tell whether labels surely have smaller probabilities than without any knowledge.
+    """Tell whether labels surely have smaller probabilities than by chance.
 
-    In the terms of :func:`misplaced_columns`, whether the trace is negative.
+    In the terms of :func:`misplaced_columns`, whether the trace of N is surely negative.
     """
     if not np.isfinite(whole.mean).all() or len(whole.codes) < 2:
         return False
@@ -345,8 +351,8 @@ def tell_of_order(
     groups: NDArray[np.intp] | None = None,
     most: int = AT_THE_DOOR,
 ) -> None:
-    """Warn of columns or rows in another order, unless the caller has looked at them."""
-    # What is on an accelerator stays there.
+    """Warn of columns or rows in another order, unless the caller has checked them."""
+    # What is on an accelerator stays there, unchecked.
     if isinstance(proba, TensorRows) or _told.get():
         return
     given: dict[str, Any] = {"name": name, "groups": groups}
@@ -367,17 +373,17 @@ def doubt_of_columns(
     groups: NDArray[np.intp] | None = None,
     most: int = AT_THE_DOOR,
 ) -> str | None:
-    """Return what speaks against the order of the columns of (n, K), or the sign of (n,)."""
+    """Return a warning about the order of the columns (n, K), or the class of (n,), or None."""
     n_columns = 1 if proba.ndim == 1 else proba.shape[1]
     if 2 * n_columns**2 > most:
-        # A look at all columns takes time: only where the probabilities of the labels ask for it.
+        # To check all columns takes time: only where the labels have low probabilities.
         if len(codes) < 2 * n_columns or knows_labels(proba, codes):
             return None
         most = min(16 * n_columns**2, AT_THE_DOOR)
     rows = drawn_rows(len(codes), max(n_columns, 2), most)
     proba, codes = to_host(proba[rows]), codes[rows]
     if len(codes) < 2 * n_columns or not 0 <= proba.min() <= proba.max() <= 2:
-        return None  # too few, or what the values themselves show to be wrong
+        return None  # too few samples, or values that other checks refuse
     with np.errstate(under="ignore"):
         proba = proba.astype(np.float32, copy=False)
     if proba.ndim == 1:
@@ -424,11 +430,12 @@ def doubt_of_rows(
     name: str = "y_proba",
     groups: NDArray[np.intp] | None = None,
 ) -> str | None:
-    """Return what speaks for probabilities (n, K) or (n,) of other rows than the labels.
+    """Return a warning where probabilities (n, K) or (n,) seem to belong to other rows, or None.
 
-    With d_ik = p_ik - mean p_k, a label y_i drawn from p_i has d_iy of the mean sum_k p_ik d_ik.
-    Labels of other rows have d of the mean 0: surely not a fifth of it, where it is large. First
-    p is moved to the frequencies of the labels: a model may come from a place with other ones.
+    With d_ik = p_ik - mean p_k, a label y_i drawn from p_i has an expected d_iy of
+    sum_k p_ik d_ik, the implied gain. Labels of other rows have an expected d of 0. The warning
+    needs an implied gain that is large, and a mean of d_iy that is surely below a fifth of it.
+    First, p is adapted to the frequencies of the labels, which may differ from those in training.
     """
     rows = drawn_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1], IN_PASSING)
     proba, codes = to_host(proba[rows]), codes[rows]
@@ -451,7 +458,7 @@ def doubt_of_rows(
     if groups is not None:
         own = np.unique(groups[rows], return_inverse=True)[1]
         missing, known = (np.bincount(own, terms) for terms in (missing, known))
-    # Two standard errors of knowledge are enough for silence.
+    # No warning where the labels show a gain of more than two standard errors.
     error = known.std() / np.sqrt(len(known))
     if known.mean() > 2 * error or stated.mean() < _LEAST_GAIN or not _surely_above_0(missing):
         return None
@@ -470,7 +477,7 @@ def refuse_negative_name(
 ) -> None:
     """Raise for a Series (n,) that is called after the negative class, such as "prob_0".
 
-    Unless the values surely fit the positive one: it may be of model 0.
+    Unless the values surely fit the positive class: the 0 may be the number of a model.
     """
     name = getattr(y_proba, "name", None)
     negative, positive = classes.tolist()
@@ -488,12 +495,12 @@ def refuse_negative_name(
 
 
 def knows_labels(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
-    """Tell whether labels surely show most of what the probabilities claim to know.
+    """Tell whether labels surely show most of the gain that the probabilities imply.
 
-    That is by how much the label is more probable than those of other samples: sum_k p_k^2 less
-    sum_k p_k f_k, where the probabilities are right and label k has the frequency f_k. Two numbers
-    of a sample are enough for what the labels show, so that many samples can be asked. Models that
-    claim a third too much only cost the time of a look at all columns.
+    The gain is by how much the label is more probable than those of other samples, on average: the
+    mean of sum_k p_k^2 - sum_k p_k f_k, if the probabilities are right and label k has the
+    frequency f_k. The gain that labels show needs two numbers per sample, so it is the mean of
+    many samples. Models that imply a third too much only cost the time to check all columns.
     """
     rows = np.arange(len(codes))[drawn_rows(len(codes), 2, IN_PASSING)]
     own = codes[rows]
@@ -511,9 +518,9 @@ def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
     It is never below a half, surely above the frequency of the positive class, which is no more
     than a half, and no larger where the label is positive.
     """
-    # Both up to two standard errors. Of 300 models, with 300 samples and with 2 000, .96 and .99
-    # are found; of 300 weak ones that say at least a half and are too sure, .22 and .03 are
-    # accused. With one standard error: .91 and .86; .09 and .00.
+    # Both comparisons allow for two standard errors. Of 300 models, with 300 samples and with
+    # 2 000, .96 and .99 are found; of 300 weak overconfident ones that are never below a half, .22
+    # and .03 are taken for it. With one standard error: .91 and .86; .09 and .00.
     n, positive = len(codes), codes == 1
     if proba.min() < 0.5 - RANGE_OF_HALF or not 0 < positive.sum() < n:
         return False
@@ -525,13 +532,13 @@ def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
 
 
 def _seems_negated(proba: NDArray[Any], codes: NDArray[np.intp], found: Misplaced) -> bool:
-    """Tell whether the least probable class is the label more often than the best order's."""
+    """Tell whether the least probable class is right more often than the top one as reordered."""
     least = np.mean(proba.argmin(axis=1) == codes)
     return bool(least > np.mean(proba[:, found.column].argmax(axis=1) == codes))
 
 
 def _listed(order: list[Any], names: list[Any]) -> str:
-    """Return the order, or of many classes the columns that move."""
+    """Return the order as text; of more than 12 classes only the columns that move."""
     if len(order) <= 12:
         return str(order)
     moved = [f"column {k} that of {x!r}" for k, x in enumerate(order) if x != names[k]]
@@ -539,7 +546,7 @@ def _listed(order: list[Any], names: list[Any]) -> str:
 
 
 def as_proba_of(scores: NDArray[Any], *, logits: bool) -> NDArray[Any]:
-    """Return probabilities, (n, K) or (n,), of the scores of a calibrator."""
+    """Return the scores of a calibrator as probabilities, (n, K) or (n,)."""
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
     if not logits:

@@ -68,6 +68,7 @@ def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
 
 
 def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return objects as an array of numbers or of strings; missing and mixed ones are errors."""
     # Subclasses of str, np.str_ among them, are text like any other.
     kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, array.tolist()))}
     if kinds == {str} or kinds <= {bool, int, float}:
@@ -145,6 +146,7 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
 
 
 def _check_one_type(labels: NDArray[Any], name: str) -> None:
+    """Raise if labels have several types."""
     kinds = {str if issubclass(kind, str) else kind for kind in map(type, labels.tolist())}
     if len(kinds) > 1:
         names = sorted(kind.__name__ for kind in kinds)
@@ -176,15 +178,14 @@ def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.i
     except TypeError:  # objects that do not compare
         return nowhere
     positions = order[np.minimum(place, len(classes) - 1)]
-    # searchsorted finds a place for unknown labels, too, where another class is.
+    # For an unknown label searchsorted returns the place of another class.
     return np.where(classes[positions] == labels, positions, -1)
 
 
 def encode(y: NDArray[Any], classes: NDArray[Any], *, name: str = "y") -> NDArray[np.intp]:
     """Return the position of every label among distinct `classes`, which need not be sorted.
 
-    The only look-up in the package that refuses unknown labels; where they may go on,
-    :func:`class_positions` marks them with -1.
+    Unknown labels are an error; :func:`class_positions` marks them with -1 instead.
     """
     positions = class_positions(y, classes)
     if len(positions) and positions.min() < 0:
@@ -260,9 +261,9 @@ def match_columns(
 
     Without `labels`, integers in 0..K-1 are columns, and other labels are sorted; then all K have
     to occur, since it is unknown which column belongs to an absent class. Integers that may count
-    from 1, and numbers as text, which sort otherwise than numbers, could be read in two ways:
-    the probabilities `proba` decide, if they surely fit one. Columns of a frame that are
-    `numbered` 0, ..., K - 1 match text of such numbers.
+    from 1 are ambiguous, and so are numbers as text, which sort differently: the probabilities
+    `proba` decide, if they surely fit one order. Columns of a frame that are `numbered`
+    0, ..., K - 1 match text of such numbers.
     """
     if labels is not None:
         check_column_labels(labels, n_columns, what=f"one for every column of {columns_name}")
@@ -276,7 +277,7 @@ def match_columns(
     numbers = _numbers(classes)
     as_text = numbers is None or _fits_as_text(numbers, codes, proba)
     if numbers is not None and numbered and numbers.max() < n_columns:
-        # Columns in the order of text have been numbered by pandas.
+        # If the columns fit the order of the text, their numbers are the default of pandas.
         if len(classes) < n_columns or not as_text:
             return numbers[codes], np.arange(n_columns).astype(str)
     elif len(classes) != n_columns:
@@ -300,7 +301,7 @@ def _numbers(classes: NDArray[Any]) -> NDArray[np.intp] | None:
 def _fits_as_text(
     numbers: NDArray[np.intp], codes: NDArray[np.intp], proba: NDArray[Any] | None
 ) -> bool:
-    """Tell whether columns are in the order of the text, or the order of the numbers is that."""
+    """Tell whether text and numbers sort alike, or `proba` surely fits the order of the text."""
     rank = np.argsort(np.argsort(numbers, kind="stable"))
     if np.array_equal(rank, np.arange(len(rank))):
         return True
@@ -335,7 +336,7 @@ def refuse_counts_from_1(
 ) -> None:
     """Raise for labels in 1..K-1 that may count from 1, the last class being absent.
 
-    Of two classes, and where more than one is absent, they do so only if they fit better.
+    With two classes, or several absent ones, raise only if they surely fit better that way.
     """
     all_but_0 = n_columns > 2 and len(np.unique(codes)) == n_columns - 1
     if proba is None:
@@ -377,6 +378,7 @@ def match_binary(
 
 
 def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes of binary labels, at most two."""
     # Both classes, even if only one of them occurs.
     if not _is_text(y) and y.min() >= 0 and y.max() <= 1:
         return np.arange(2)
@@ -390,6 +392,7 @@ def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _encode_signs(y: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return (codes, classes) of labels in {0, 1} or {-1, 1}, of which 1 is positive."""
     if not _is_text(classes):
         for pair in ([0, 1], [-1, 1]):
             if np.isin(classes, pair).all():
@@ -416,7 +419,7 @@ def column_names(y_proba: Any) -> list[Any] | None:
     columns = getattr(y_proba, "columns", None)
     if columns is None or callable(columns):
         return None
-    # Of a table of pyarrow, `columns` are the values.
+    # `columns` of a pyarrow table holds the values.
     names = list(getattr(y_proba, "column_names", columns))
     return None if names == list(range(len(names))) else names
 
@@ -448,7 +451,7 @@ def match_names(
             # The names are `labels`: columns in another order are moved.
             in_order = np.array_equal(positions, np.arange(len(classes)))
             return (proba if in_order else proba[:, positions]), labels
-    # One common prefix and the position of the column, from 0 on, say nothing of the classes.
+    # Names of a common prefix and the position of the column, from 0 on, do not name classes.
     prefix = str(names[0]).removesuffix("0")
     if names == [f"{prefix}{i}" for i in range(len(names))]:
         return proba, labels
@@ -495,7 +498,7 @@ def classes_of_chunks(
 ) -> NDArray[Any] | None:
     """Return the classes that the labels of all chunks imply, as for arrays in memory.
 
-    The labels, a dask array, are passed over once. Shares of people name no classes.
+    It takes one pass over the labels, a dask array. Shares of people name no classes.
     """
     if getattr(labels, "values", labels).ndim == 2:
         return None

@@ -1,7 +1,7 @@
-"""Which class is a column of probabilities of, by its name: p_cat, prob.0, P(y=1), not_spam.
+"""Find the class of a column of probabilities by its name: p_cat, prob.0, P(y=1), not_spam.
 
-A name is a prefix, a label and a suffix. Tools differ in all but this: the words around the label
-are those of probabilities. A name with other words beside a label is not guessed at.
+A name is a prefix, a label and a suffix. Whatever the tool, the words around the label are those
+of probabilities. A name with other words beside a label is not guessed at.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _WORDS = frozenset(
 _NEGATIONS = frozenset({"not", "non", "no", "isnt", "complement", "minus", "inverse"})
 _NEGATIVE = frozenset({"0", "-1", "false", "no", "n", "neg", "negative", "f"})
 _POSITIVE = frozenset({"1", "true", "yes", "y", "pos", "positive", "t"})
-# A name that begins like this is about the label y, and y is no class of it.
+# In a name that begins like this, y is the column of labels and not a class.
 _OF_Y = re.compile(
     r"^y[ _.\-]?(pred|proba|prob|score|hat)(icted|ability|abilities)?(?=[ _.\-\d]|$)"
 )
 
 
 def plain_label(name: str) -> str:
-    """Return a label as a column would be called: integers beside a gap are floats to pandas."""
+    """Return a label as columns name it: "1.0", as pandas reads a 1 beside a gap, becomes "1"."""
     name = unicodedata.normalize("NFC", name).strip()
     return name.split(".")[0] if re.fullmatch(r"-?\d+\.0+", name) else name
 
@@ -99,14 +99,14 @@ def label_of(name: str, labels: Sequence[str], about: str = "") -> tuple[str | N
 
 
 def _spans_of_signs(words: list[str], labels: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Return where a name says yes or no in other words than the labels do."""
+    """Return (label, start, stop) of words for yes or no, where the labels use other ones."""
     signs = [polarity(label) for label in labels]
     if sorted(signs) != [-1, 1]:
         return []
     by_sign = dict(zip(signs, labels))
     found = []
     for i, word in enumerate(words):
-        # "no" before another word negates that.
+        # "no" before another word negates that word.
         sign = 0 if word in _NEGATIONS and i + 1 < len(words) else polarity(word)
         if sign and word not in ("y", "n", "t", "f"):
             found.append((by_sign[sign], i, i + 1))
@@ -161,6 +161,7 @@ def sets_of_columns(
 def _further(
     names: Sequence[str], before: str, after: str, named: dict[str, str]
 ) -> dict[str, str]:
+    """Return further classes {label: column}, of other columns with this text around a label."""
     if not before and not after:
         return {}
     more = {}

@@ -17,23 +17,23 @@ from ..computing._blocks import iter_blocks
 from ..computing._tensors import TensorRows, back_end, matrix_on_accelerator
 from ._arrays import as_floats, to_host
 
-# What rounding may do to a value, and to a sum of many in low precision.
+# Tolerances for the rounding of a value, and of a row sum in low precision.
 RANGE_TOLERANCE = 1e-5
 ROW_SUM_TOLERANCE = 1e-3
-# A probability of 0 from counted votes or rounding has an unknown logit, not an infinite one, by
-# which a single sample would decide the whole fit.
+# Least probability that a logarithm or a ratio is taken of. A 0 from counted votes or rounding has
+# an unknown logit; an infinite one would let a single sample decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
-# Probabilities that differ by less may be the same one, but for the rounding of float32.
+# Probabilities that differ by less may differ only by the rounding of float32.
 FLOAT32_ROUNDING = 1e-6
-# A label of probability 0 has the loss of this one, as in `sklearn.metrics.log_loss`.
+# Least probability that a log-loss is taken of, as in `sklearn.metrics.log_loss`.
 LOSS_FLOOR = float(np.finfo(np.float64).eps)
 
 
 def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) -> Any:
-    """Check only type and shape; :func:`iter_proba_blocks` checks the values.
+    """Return floats (n, K) or (n,), with only type and shape checked.
 
-    With `in_blocks` the caller reads them through that function alone: a matrix on an accelerator
-    stays there, as `TensorRows`.
+    :func:`iter_proba_blocks` checks the values. With `in_blocks` the caller reads them through
+    that function alone: a matrix on an accelerator stays there and comes as `TensorRows`.
     """
     may_be_there = in_blocks and not isinstance(y_proba, np.ndarray)
     there = matrix_on_accelerator(y_proba) if may_be_there else None
@@ -64,6 +64,7 @@ def iter_proba_blocks(
 
 
 def _block_is_valid(block: Any) -> bool:
+    """Tell whether all values are in [0, 1] and all rows sum to 1, within the tolerances."""
     xp = np if isinstance(block, np.ndarray) else back_end(block)[0]
     # In the dtype of the block, so that 1.00001 rounded to float32 is within the tolerance.
     kind = np.float64 if block.dtype == xp.float64 else np.float32
@@ -172,7 +173,7 @@ def label_log_loss(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.f
 
 
 def with_unseen(proba: NDArray[Any], count: float) -> NDArray[np.float64]:
-    """Return the probabilities as if, after `count` samples, four were of any class alike."""
+    """Return (count p + 4 / K) / (count + 4): with four samples spread evenly over K classes."""
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     return (count * proba + 4 / n_classes) / (count + 4)
 
@@ -182,13 +183,14 @@ def binomial_interval(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the ends of Clopper and Pearson's interval of a fraction; NaN where `count` is 0.
 
-    It holds the true fraction at least as often as it says, also of rare events.
+    It covers the true fraction with a probability of at least `confidence_level`, also of rare
+    events.
     """
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
     tail = (1 - confidence_level) / 2
     many, others = fraction * count, (1 - fraction) * count
-    # Nothing is below none of the samples, and nothing above all of them; NaN stays NaN.
+    # A fraction of 0 has the lower end 0, a fraction of 1 the upper end 1; NaN stays NaN.
     low = np.where(many > 0, betaincinv(many, others + 1, tail), 0 * many)
     high = np.where(others > 0, betaincinv(many + 1, others, 1 - tail), 1 + 0 * others)
     return low, high

@@ -1,6 +1,6 @@
-"""Labels that are opinions: shares of people, (n_samples, n_classes), with rows that sum to 1.
+"""Labels as shares of people, (n_samples, n_classes), with rows that sum to 1.
 
-A sample with shares counts as one row for every class that has a share, of that weight.
+A sample with shares counts as one row for every class with a positive share, weighted by it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._proba import as_proba, check_values
 
 
 class Rows(NamedTuple):
-    """One row for every class that has a share of a sample, sample after sample, (n_rows,)."""
+    """One row for every positive share, sample after sample; the arrays are (n_rows,)."""
 
     samples: NDArray[np.intp]
     codes: NDArray[np.intp]
@@ -45,14 +45,14 @@ def as_shares(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
 
 
 def rows_of(shares: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> Rows:
-    """Return the rows that stand for samples with shares, and with weights where there are any."""
+    """Return one row for every positive share, of weight share times sample weight."""
     samples, codes = np.nonzero(shares)
     share = shares[samples, codes]
     return Rows(samples, codes, share if weight is None else share * weight[samples])
 
 
 def two_sided(part: NDArray[Any]) -> NDArray[Any]:
-    """Return the truth of a question with two answers: 0 or 1, or shares of no and yes."""
+    """Return binary labels as 0 or 1, (n,); floats are shares of yes: return (no, yes), (n, 2)."""
     if part.dtype.kind == "f":
         return np.column_stack([1 - part, part])
     return part.astype(np.intp)
@@ -68,8 +68,8 @@ def match_shares(
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return shares with their columns in the order of the classes, and the classes.
 
-    `columns` are the names of those of `shares`. `classes` are those of the probabilities; where
-    they are None, they are the names of the shares, if sorted, else 0, ..., n_classes - 1.
+    `columns` names the columns of `shares`, `classes` those of the probabilities. Where `classes`
+    is None, the classes are these names, which must be sorted, or 0, ..., n_classes - 1.
     """
     name, of_proba, of_classes = names
     if shares.shape[1] != n_classes:

@@ -1,4 +1,4 @@
-"""The one validation of (y_true, y_proba, sample_weight, labels, pos_label), and of X and y.
+"""Validation of (y_true, y_proba, sample_weight, labels, pos_label), and of X and y.
 
 X and y of an estimator get scikit-learn's checks, and errors that name the argument.
 """
@@ -79,7 +79,7 @@ class Predictions(NamedTuple):
 
     @property
     def codes(self) -> NDArray[np.intp]:
-        """The column of the true class, for what has no use for shares."""
+        """The column of the true class, (n,); shares are an error."""
         if self.has_shares:
             raise ValueError(
                 "y_true must hold one label for every sample here, got shares of shape "
@@ -92,21 +92,21 @@ class Predictions(NamedTuple):
         return self.truth.ndim == 2
 
     def of_class(self, k: int, rows: slice = slice(None)) -> NDArray[Any]:
-        """Return whether samples are of class k, or its shares of them."""
+        """Return whether samples are of class k, (n,), or their shares of it."""
         truth = self.truth[rows]
         return truth[:, k] if self.has_shares else truth == k
 
     def of_columns(self, columns: NDArray[np.intp], rows: slice = slice(None)) -> NDArray[Any]:
-        """Return whether these are the columns of the true classes, or the shares there."""
+        """Return whether ``columns[i]`` is the true class of sample i, or its share there."""
         truth = self.truth[rows]
         if self.has_shares:
             return np.take_along_axis(truth, columns[:, np.newaxis], axis=1)[:, 0]
         return truth == columns
 
     def as_rows(self) -> tuple[Predictions, NDArray[np.intp]]:
-        """Return a row for every class that has a share of a sample, and the sample of every row.
+        """Return one row for every positive share, weighted by it, and the sample of every row.
 
-        Whatever is a mean over samples is the mean over these rows, by their weights.
+        A mean over samples equals the weighted mean over these rows.
         """
         samples, codes, weight = rows_of(self.truth, self.weight)
         proba = to_host(self.proba[:])[samples]
@@ -230,7 +230,7 @@ def check_predictions(
 def _look_at(
     given: dict[str, Any], proba: Any, truth: NDArray[Any], classes: NDArray[Any]
 ) -> None:
-    """Refuse, or warn of, what labels and probabilities together show to be wrong."""
+    """Raise or warn where labels and probabilities show another class, or another order."""
     likeliest = truth if truth.ndim == 1 else truth.argmax(axis=1)
     if proba.ndim == 1:
         refuse_negative_name(given["y_proba"], proba, likeliest, classes)
@@ -263,7 +263,7 @@ def _match_all(
 
 
 def _tell_of_certain(shares: NDArray[np.float64], proba: Any) -> None:
-    """Warn of zeros and ones as the probabilities of samples about which people differ."""
+    """Warn where all probabilities are 0 or 1 although people disagree about labels."""
     if all_0_or_1(proba) and not all_0_or_1(shares):
         warn(
             "y_proba holds 0 and 1 alone, and y_true the shares of several classes: y_true and "
@@ -272,6 +272,7 @@ def _tell_of_certain(shares: NDArray[np.float64], proba: Any) -> None:
 
 
 def all_0_or_1(values: Any) -> bool:
+    """Tell whether all values are 0 or 1, of many rows those of some drawn at random."""
     some = to_host(values[drawn_rows(len(values), values.shape[-1], IN_PASSING)])
     return bool(((some == 0) | (some == 1)).all())
 
@@ -295,7 +296,7 @@ def validate_data(
     ensure_all_finite: bool = True,
     **options: Any,
 ) -> Any:
-    """Validate as the function of scikit-learn does, which it calls.
+    """Validate by scikit-learn's function of the same name.
 
     Tensors are read. Masks, dates and durations, which scikit-learn would misread, are errors.
     """
