@@ -25,6 +25,8 @@ PAIRS = (("0", "1"), ("-1", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
 # Most columns to list in a message.
 MOST_LISTED = 12
 SEPARATORS = ",;\t|"
+# First bytes of a file, among which a zero says that it is binary.
+HEAD = 4096
 
 
 def read_predictions(
@@ -123,7 +125,7 @@ def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
             raise ValueError(f"{path} must be a whole gzip file, got: {error}.") from None
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16"), {**options, "encoding": "utf-16"}
-    if b"\0" in data[:4096]:
+    if b"\0" in data[:HEAD]:
         raise ValueError(
             f"{path} must be a table of text, got binary data: write it as CSV, plain or gzip, or "
             "as parquet."

@@ -13,6 +13,9 @@ from ._data import ReportData, thinned
 from ._document import NONE, Picture, Section, Table, Text, percent, threshold
 from ._limits import LEVEL, N_RISKS, RISKS, SPREADS
 
+# Inches of the curve.
+SIZE = (4.2, 3.2)
+
 
 def results(data: ReportData) -> dict[str, Any]:
     """Return the curve, thresholds for several limits, and the one for half the error rate."""
@@ -91,7 +94,7 @@ def section(results: dict[str, Any]) -> Section:
         np.array(curve["risk"]),
         n_samples=selective["n_samples"],
     )
-    picture = Picture(lambda ax: display.plot(ax=ax), (4.2, 3.2), caption)
+    picture = Picture(lambda ax: display.plot(ax=ax), SIZE, caption)
     return Section("When should it decline?", blocks, [picture])
 
 

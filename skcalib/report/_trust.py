@@ -19,6 +19,9 @@ from ._data import ReportData, fraction, mean, thinned
 from ._document import Picture, Section, Table, Text, in_sentence, interval, label, number
 from ._limits import LEVEL, MANY_SAMPLES, N_BINS
 
+# Inches of a diagram and its histogram.
+SIZE = (4.2, 4.8)
+
 
 def overview(data: ReportData) -> dict[str, Any]:
     """Return number of samples and classes, accuracy, mean confidence and their gap."""
@@ -163,4 +166,4 @@ def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
         kind="isotonic",
         pos_label=label(results["overview"]["classes"][1]) if positive else None,
     )
-    return Picture(lambda ax: display.plot(ax=ax), (4.2, 4.8), caption)
+    return Picture(lambda ax: display.plot(ax=ax), SIZE, caption)

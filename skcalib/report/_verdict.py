@@ -60,12 +60,11 @@ def results(
     gain = _gain(repair)
     kind = "ignorant" if repair is not None and repair["ignorant"] else _kind(tested, gain)
     power = _power(tested)
-    # Plain spaces, for a terminal; the page puts a no-break space before each per-cent sign.
-    words = {
-        name: text.replace("\xa0", " ") for name, text in _words(tested, data, kind, gain).items()
-    }
+    words = _words(tested, data, kind, gain)
     if power is not None:
         words["explanation"] += " " + _could_find(power)
+    # Plain spaces, for a terminal; the page puts a no-break space before each per-cent sign.
+    words = {name: text.replace("\xa0", " ") for name, text in words.items()}
     found = {"tested": tested, "level": ALPHA, "kind": kind, "gain": gain, "power": power}
     return {**found, **words}
 

@@ -59,6 +59,7 @@ def _ends(value, low, high):
         (points, 0.0, "0.0 points"),
         (points, 0.0994, "9.9 points"),
         (points, 0.0996, "10 points"),
+        (points, 0.1, "10 points"),
     ],
 )
 def test_numbers(write, value, expected):
