@@ -1,6 +1,6 @@
-"""From predictions to (confidence, correct), and their sums over bins of confidence.
+"""Confidence and correctness of predictions, and their sums over bins of confidence.
 
-Every calibration error compares the two; the binned ones are made of the sums.
+Every calibration error compares the two; binned errors are functions of the sums.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ NORM_CONSTRAINTS: dict[str, list[Any]] = {"norm": [StrOptions({"l1", "l2", "max"
 
 
 class Kind(NamedTuple):
-    """What the gaps are whose norm a calibration error is; see :class:`._gaps.GapError`.
+    """How a calibration error is computed: `rule` and `norm` of :class:`._gaps.GapError`.
 
-    `top_label` says that a sample is (confidence, correct) to it, and nothing else.
+    With `top_label`, the error depends only on the confidence and correctness of every sample.
     """
 
     rule: str
@@ -41,7 +41,7 @@ class Kind(NamedTuple):
 
 
 def declares(rule: str, norm: str, *, top_label: bool = True) -> Callable[[Metric], Metric]:
-    """Declare what a calibration error is made of, for its intervals and tests."""
+    """Mark a metric with its :class:`Kind`, which its intervals and tests use."""
 
     def declare(metric: Metric) -> Metric:
         metric._kind = Kind(rule, norm, top_label, metric)  # type: ignore[attr-defined]
@@ -51,14 +51,14 @@ def declares(rule: str, norm: str, *, top_label: bool = True) -> Callable[[Metri
 
 
 def kind_of(metric: Callable[..., Any]) -> Kind | None:
-    """Return what a metric has declared, None for one that is not of this package."""
+    """Return the :class:`Kind` of a metric of this package, None for any other."""
     kind = getattr(metric, "_kind", None)
-    # functools.wraps copies attributes: a function around a metric may do something else.
+    # functools.wraps copies the attribute to a wrapper, which may compute something else.
     return kind if kind is not None and kind.metric is metric else None
 
 
 class Bins(NamedTuple):
-    """Edges, (n_bins + 1,), and over every bin the sums of weight, confidence and correctness.
+    """Edges, (n_bins + 1,), and the sums of weight, confidence and correctness in every bin.
 
     ``sums`` is (3, n_bins); confidence and correctness are weighted.
     """
@@ -79,13 +79,13 @@ class ReliabilityCurve(NamedTuple):
 def iter_top_label(
     predictions: Predictions,
 ) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
-    """Yield (rows, confidence, correct) in blocks of rows whose probabilities are checked.
+    """Yield (rows, confidence, correct) for blocks of rows, and check their probabilities.
 
-    Probabilities of shape (n, K) are judged on the top label: confidence is the largest
-    probability, and a prediction is correct if it is that of the true class, the first of equals
-    as in `predict`. Probabilities of shape (n,) are judged on the positive class: confidence is
-    the probability, and correct means positive. Where people differ, correct is the share of
-    those who agree with the prediction.
+    Probabilities of shape (n, K) are evaluated on the top label: confidence is the largest
+    probability, and correct means that its class (the first of ties, as in `predict`) is the true
+    one. Probabilities of shape (n,) are evaluated on the positive class: confidence is the
+    probability, and correct means positive. Where people differ, correct is the share of those who
+    agree with the prediction.
     """
     for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
         if block.ndim == 1:
@@ -98,8 +98,9 @@ def iter_top_label(
 def _top_label(
     predictions: Predictions, rows: slice, block: Any
 ) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return confidence and correctness of a block (n, K) of probabilities, each (n,)."""
     if not isinstance(block, np.ndarray):
-        # A number per sample leaves the device. Of equals, torch takes the first, too.
+        # Only two numbers per sample leave the device. torch takes the first of ties, too.
         values, labels = block.max(dim=1)
         return to_host(values), predictions.of_columns(to_host(labels), rows)
     index = np.arange(len(block))
@@ -109,20 +110,20 @@ def _top_label(
         confidence = columns.max(axis=0)
         if np.count_nonzero(columns == confidence) == len(block):
             return confidence, columns[predictions.codes[rows], index] == confidence
-    # With ties, only the first of equals is the prediction.
+    # With ties, the first of the largest is the prediction.
     top = block.argmax(axis=1)
     return block[index, top], predictions.of_columns(top, rows)
 
 
 def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return confidence and correctness of all samples, each (n,): correct or not, or shares."""
+    """Return confidence and correctness (a boolean or a share) of all samples, each (n,)."""
     blocks = [(confidence, correct) for _, confidence, correct in iter_top_label(predictions)]
     confidence, correct = zip(*blocks)
     return np.concatenate(confidence), np.concatenate(correct)
 
 
 def binned(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
-    """Return the bins of predictions, whose values are checked on the way."""
+    """Return the bins of predictions, and check their probabilities."""
     if strategy == "uniform":
         edges = uniform_edges(n_bins)
         return Bins(edges, sums_between(predictions, edges))
@@ -131,7 +132,7 @@ def binned(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
 
 
 def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums over bins with given edges, block by block, (3, n_bins)."""
+    """Return the sums of weight, confidence and correctness between the edges, (3, n_bins)."""
     sums = np.zeros((3, len(edges) - 1))
     for rows, confidence, correct in iter_top_label(predictions):
         weight = None if predictions.weight is None else predictions.weight[rows]
@@ -142,10 +143,10 @@ def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArra
 def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
     """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
 
-    Bins count by their fraction of the weight; empty bins count 0. `sums` is (3, n_bins) and the
-    norm a number, or (n_classes, 3, n_bins) and (n_classes,).
+    Bins are weighted by their fraction of the weight; empty bins count 0. `sums` of shape
+    (3, n_bins) give a number, those of shape (n_classes, 3, n_bins) an array (n_classes,).
     """
-    # Over the largest weight, a factor that cancels: huge sums would overflow below.
+    # Divide by the largest weight, which cancels: huge sums would overflow below.
     scaled = sums / sums[..., :1, :].max(axis=-1, keepdims=True)
     weight, confidence, correct = np.moveaxis(scaled, -2, 0)
     gap = np.abs(confidence - correct) / np.where(weight > 0, weight, 1)
@@ -156,18 +157,18 @@ def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
 
 
 def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:
-    """Return the debiased error of sums over bins, (3, n_bins), of weights that count samples."""
+    """Return the debiased error of sums over bins, (3, n_bins); weights are numbers of samples."""
     count, confidence, correct = sums[:, sums[0] > 1]
     accuracy = correct / count
     # For the accuracy a of n samples, E[a (1 - a)] = (n - 1) Var[a].
     unbiased = (confidence / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
-    # Bins left out count 0, so the mean is over the weight of all.
+    # Bins left out count 0: the mean is over the weight of all bins.
     error = float(count @ unbiased / sums[0].sum())
     return error if squared else float(np.sqrt(max(error, 0.0)))
 
 
 def curve_of(bins: Bins) -> ReliabilityCurve:
-    """Return mean confidence and accuracy of every bin."""
+    """Return accuracy, mean confidence and weight of every bin."""
     weight, confidence, correct = bins.sums
     with np.errstate(invalid="ignore"):  # 0 / 0 in an empty bin
         return ReliabilityCurve(correct / weight, confidence / weight, weight.copy(), bins.edges)

@@ -42,23 +42,24 @@ def expected_calibration_error(
     """Expected calibration error (ECE): the mean gap between confidence and accuracy.
 
     The samples are put into bins by confidence. With `y_proba` of shape (n_samples, n_classes),
-    confidence is the largest probability of a sample and accuracy the fraction of samples whose
-    class it is (top label); with shape (n_samples,), they are the probability and the fraction
-    of the positive class. With n_b samples of n in bin b, the error is the sum of
+    confidence is the largest probability of a sample, and accuracy the fraction of samples where
+    its class is the true one (top label); with shape (n_samples,), they are the probability and
+    the fraction of the positive class. With n_b samples of n in bin b, the error is the sum of
     ``n_b / n |acc_b - conf_b|`` [1]_, [2]_. For two classes these are two different errors: a
-    probability of .3 for the positive class is a top-label confidence of .7 in the other.
+    probability of .3 for the positive class is a top-label confidence of .7 in the other class.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-        True labels, integers or strings. Where people differ: the shares of people who gave a
-        sample each label, a column for every class in the order of `labels`, or named by them,
-        and rows that sum to 1. A sample counts as one for every label, weighted by its share.
+        True labels, integers or strings. Where people differ: the share of people who gave each
+        label, one column for every class, in the order of `labels` or as columns of a DataFrame
+        named by them; rows sum to 1. A sample then counts once with every label, weighted by its
+        share.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
         by them, or of the positive class. Dask arrays: the expected, the maximum and the debiased
         error and :func:`~skcalib.metrics.reliability_curve` add up their chunks where they are,
-        scores of single samples are lazy, other metrics refuse them.
+        scores of single samples are lazy, other metrics raise an error.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -144,7 +145,7 @@ def maximum_calibration_error(
 
     See Also
     --------
-    expected_calibration_error : The mean gap; less at the mercy of small bins.
+    expected_calibration_error : The mean gap, which depends less on small bins.
     ks_calibration_error : A largest gap without bins.
     reliability_curve : The bins themselves.
 
@@ -206,8 +207,8 @@ def debiased_calibration_error(
     Notes
     -----
     A bin with one sample, or less in weight, has no unbiased estimate and counts 0. Shares in
-    `y_true` count as one label drawn from each: where they are known, that is too much variance,
-    and the estimate too small.
+    `y_true` count as one label drawn from them: if they are known exactly, too much variance is
+    subtracted, and the estimate is too small.
 
     References
     ----------
@@ -254,8 +255,8 @@ def ks_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], smaller = better. At least half the gap between mean confidence and accuracy
-        of any interval of confidences.
+        In [0, 1], smaller = better. At least half the gap between mean confidence and accuracy in
+        any interval of confidences, times the fraction of samples in it.
 
     See Also
     --------
@@ -334,10 +335,10 @@ def reliability_curve(
 def _bins_of(
     y_true: Any, y_proba: Any, n_bins: int, strategy: str, *given: Any
 ) -> tuple[Bins, float]:
-    """Return the bins of one call, in memory or in chunks, and the unit of their weights.
+    """Return the bins of predictions in memory or in chunks, and the unit of their weights.
 
-    `given` are weights, labels and the positive label. The values of `y_proba` are checked while
-    they are summed.
+    `given` are `sample_weight`, `labels` and `pos_label`. The values of `y_proba` are checked
+    while they are summed.
     """
     if is_chunked(y_proba):
         if strategy != "uniform":

@@ -34,9 +34,9 @@ def classwise_calibration_error(
 ) -> float | NDArray[np.float64]:
     """Classwise calibration error: the mean over classes of the error of each probability.
 
-    The error of class k is the binary :func:`expected_calibration_error` of column k against
-    "the label is k" [1]_. The top label alone may be calibrated while the other probabilities are
-    not; this sees them all.
+    The error of class k is the binary :func:`expected_calibration_error` of column k against "the
+    label is k" [1]_. The top label alone may be calibrated while the other probabilities are not;
+    this error covers them all.
 
     Parameters
     ----------
@@ -95,13 +95,13 @@ def class_sums_between(
     if predictions.proba.ndim == 1:
         return sums_between(predictions, edges)[np.newaxis]
     n_classes, n_bins = predictions.proba.shape[1], len(edges) - 1
-    # Views of one array: what is added to the three is in `sums`.
+    # Views of one array: adding to the three changes `sums`.
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
     totals = np.zeros(n_classes)
     for rows, block in iter_proba_blocks(predictions.proba):
         weight = None if predictions.weight is None else predictions.weight[rows]
-        # Correct for class k are the samples of label k: one entry per row, that of its label,
-        # or one for every class that has a share.
+        # A sample is correct for class k if k is its label: one entry per row, or one for every
+        # class that has a share.
         truth = predictions.truth[rows]
         sample, label, mass = (
             rows_of(truth, weight)
@@ -109,7 +109,7 @@ def class_sums_between(
             else (np.arange(len(block)), truth, weight)
         )
         _add_to_cells(correct, label, bin_index(block[sample, label], edges), mass)
-        # A row holds at most n_bins values above the first bin: only they are looked up.
+        # Rows sum to 1, so few values of a row lie above the first bin: only these are looked up.
         above = block > round_down(edges[1:2], block.dtype)
         entry = np.flatnonzero(above)
         row, column = np.divmod(entry, n_classes)
@@ -122,11 +122,11 @@ def class_sums_between(
         else:
             _add_to_cells(weights, column, index, weight[row])
             _add_to_cells(values, column, index, value * weight[row])
-            # A difference of weighted sums would leave rounding as the weight of an empty bin.
+            # Not by a difference as below: rounding would give an empty bin a weight.
             weights[:, 0] += weight @ ~above
             values[:, 0] += weight @ (block * ~above)
     if predictions.weight is None:
-        # The counts are exact; what the values lose by the difference is far below a gap.
+        # Differences of counts are exact, and the rounding of the values is far below a gap.
         weights[:, 0] = len(predictions.proba) - weights[:, 1:].sum(axis=1)
         values[:, 0] = totals - values[:, 1:].sum(axis=1)
     return sums.transpose(1, 0, 2)
@@ -138,18 +138,18 @@ def _add_to_cells(
     index: NDArray[np.intp],
     mass: NDArray[Any] | None,
 ) -> None:
-    """Add masses, or 1 for each, to cells (column, index)."""
-    # A cell as one number: both ways are fast along one axis alone.
+    """Add the mass of every entry (None: 1) to its cell (column, index) of `sums`."""
+    # Number the cells: both ways below are fast along a single axis only.
     cell = column * sums.shape[1] + index
     if len(cell) >= sums.size:
         sums += np.bincount(cell, mass, sums.size).reshape(sums.shape)
     else:
-        # With many classes a block has fewer entries than there are cells to go through.
+        # With many classes, a block has fewer entries than cells: `bincount` would be slower.
         np.add.at(sums.reshape(-1), cell, 1.0 if mass is None else mass.astype(np.float64))
 
 
 def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
-    """Return the bin sums of every class, each with its own bins of equal weight."""
+    """Return the sums of every class over its own bins of equal weight, (n_classes, 3, n_bins)."""
     # Quantiles need whole columns: the values are checked in a pass of their own.
     check_values(predictions.proba)
     proba = to_host(predictions.proba[:])

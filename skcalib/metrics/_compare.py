@@ -1,4 +1,4 @@
-"""Which of several models is better calibrated?"""
+"""Comparison of the calibration errors of several models on the same samples."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class _Judged(NamedTuple):
-    """The error of a model, the ends of its interval, and what its differences are taken of.
+    """The error of a model, the ends of its interval, and values for differences of two models.
 
-    ``center`` is the error without what chance adds, ``resamples`` are errors around it; of them
-    ``source`` makes more.
+    ``center`` is the error without its bias by chance, ``resamples`` are resampled errors around
+    it, (n_resamples,), and ``source`` is the error that was resampled.
     """
 
     source: Any
@@ -75,20 +75,19 @@ def compare_calibration(
 
     Every model has the interval of :func:`calibration_error_interval`, and every model but the
     first the interval of the difference between its error and that of the first. All models are
-    judged on the same resamples, so what is hard about the samples for all of them cancels. The
-    errors of two models may have intervals that overlap while their difference is clear.
+    evaluated on the same resamples, so whatever makes samples hard for all of them cancels. Two
+    intervals may overlap although the difference of the errors is clear.
 
     Parameters
     ----------
     y_true : of :func:`expected_calibration_error`
     y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
-        The probabilities of every model by its name. The first model is what the others are
-        compared with.
+        The probabilities of every model by its name. The others are compared with the first model.
     metric : callable or str, default=expected_calibration_error
         A calibration error of this package, its name or its scorer, or a function of the same
         signature, such as :func:`sklearn.metrics.log_loss`; smaller = better.
     confidence_level : float, default=0.95
-        Level of every interval by itself, in (0, 1).
+        Level of every single interval, in (0, 1).
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
     n_resamples, n_jobs, random_state, verbose : of :func:`calibration_error_interval`
@@ -120,25 +119,25 @@ def compare_calibration(
 
     Notes
     -----
-    For the errors of this package, chance is taken out before the difference d: each error is
-    replaced by the true error under which the observed one is the median. The interval of d
-    follows from the intervals of the two errors and the correlation r of their resamples (MOVER
-    [1]_). Its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)``, where a leads from the error of the
-    model down to its lower end, and b from the first error up to its upper end. Where one of the
-    two intervals begins at 0, r is -1, the worst case. Models that agree on every sample differ by
-    exactly 0.
+    For the errors of this package, the bias by chance is removed before the difference d is taken:
+    each error is replaced by the true error for which the observed one is the median. The interval
+    of d follows from the intervals of the two errors and the correlation r of their resamples
+    (MOVER [1]_). Its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)``, where a is the distance from
+    the error of the model to its lower end, and b that from the first error to its upper end.
+    Where one of the two intervals begins at 0, r is -1, the worst case. Models that agree on every
+    sample differ by exactly 0.
 
     For a `metric` of your own the interval of the difference is that of
     :func:`calibration_error_interval`, with labels drawn from the mean of the two models: normal
     for a score such as the log-loss, basic for a calibration error.
 
     Where one of two models is calibrated, its interval begins at 0, and the interval of the
-    difference, which allows for the worst, rarely excludes 0. The p-value has power there. It
-    compares what recalibration would gain: Cox's ``logit q = a + b logit p`` [2]_ of the
-    confidence (of several classes, of the top label) raises the log-likelihood of a model by G
-    per sample, and ``sqrt(2 G)`` of the two models is compared by what every sample, or group,
-    contributes to the difference. It sees probabilities that are too bold, too timid or too high,
-    not those that are wrong in some places and right on the whole.
+    difference, which assumes the worst case, rarely excludes 0. The p-value has power there. It
+    compares the gains of recalibration: Cox's ``logit q = a + b logit p`` [2]_ of the confidence
+    (with several classes, of the top label) raises the log-likelihood of a model by G per sample.
+    The test compares ``sqrt(2 G)`` of the two models, with a standard error from the contributions
+    of the samples, or groups, to the difference. It detects probabilities that are too extreme,
+    too moderate or too high, not those that are wrong in some ranges and right on average.
 
     References
     ----------
@@ -188,7 +187,7 @@ def compare_calibration(
     differences = [(0.0, np.nan, np.nan)]
     for model in models[1:]:
         if np.array_equal(models[0].resamples, model.resamples):
-            differences.append((0.0, 0.0, 0.0))  # on every resample: the same predictions
+            differences.append((0.0, 0.0, 0.0))  # equal on every resample: the same predictions
         elif own:
             differences.append(_difference(models[0], model))
         else:
@@ -211,14 +210,14 @@ def compare_calibration(
 
 
 def _recalibration(predictions: Predictions) -> tuple[Recalibration, NDArray[np.float64]]:
-    """Return how far a model is from calibration, and the weights of the samples."""
+    """Return Cox's recalibration of the confidence, and the weights of the samples."""
     proba, outcome = top_label(predictions)
     weight = np.ones(len(proba)) if predictions.weight is None else predictions.weight
     return recalibration(proba, outcome, weight), weight
 
 
 def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.float64]]:
-    """Return the error without what chance adds, and resamples of the error around it."""
+    """Return the error without its bias by chance, and the resampled errors around it."""
     if not isinstance(resampled.error, GapError):
         return resampled.estimate, np.array(drawn)
     center, errors = Inversion(resampled.error, drawn).median()
@@ -232,16 +231,17 @@ def _difference_of_any(
     seeds: NDArray[np.int64],
     n_jobs: int | None,
 ) -> tuple[float, float, float]:
-    """Return the difference of two values of a metric of the user and the ends of its interval."""
+    """Return the difference of two models in a user's metric, and the ends of its interval."""
     models = first.source, other.source
     difference, drawn = other.center - first.center, other.resamples - first.resamples
     if any(model.is_zero_of_expected_labels() for model in models):
         tail = (1 - confidence_level) / 2
         return difference, *(2 * difference - np.quantile(drawn, [1 - tail, tail]))
-    # Labels that did not come still may: they are drawn from the mean of what the models say.
-    belief = np.mean([model.columns() for model in models], axis=0)
+    # Labels that did not occur still may: draw them from the mean probabilities of both models.
+    mean_proba = np.mean([model.columns() for model in models], axis=0)
     before, after = (
-        np.array(run(partial(model.of_drawn_labels, belief), seeds, n_jobs)) for model in models
+        np.array(run(partial(model.of_drawn_labels, mean_proba), seeds, n_jobs))
+        for model in models
     )
     return difference, *interval_of_score(difference, drawn, after - before, confidence_level)
 
@@ -249,8 +249,8 @@ def _difference_of_any(
 def _difference(first: _Judged, other: _Judged) -> tuple[float, float, float]:
     """Return the difference of two errors of this package and the ends of its interval."""
     difference = other.center - first.center
-    # Where an error may be chance alone, nothing is known of the sign of its gaps. Luck may move
-    # the two errors in opposite directions then: the worst case.
+    # If an error may be due to chance alone, the signs of its true gaps are unknown, and chance
+    # may move the two errors in opposite directions: r = -1 is the worst case.
     r = -1.0
     both = np.stack([first.resamples, other.resamples])
     if min(first.low, other.low) > 0 and both.std(axis=1).min() > 0:

@@ -1,4 +1,4 @@
-"""Predictions ranked by confidence: what selective prediction and error detection start from."""
+"""Predictions ranked by confidence, for selective prediction and error detection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIDENCES = ("msp", "entropy", "margin")
 class TopLabels(NamedTuple):
     """Checked predictions (n, K), their largest probability, and whether its class is correct.
 
-    Where people differ, ``correct`` is the share of those who agree with it.
+    Where people differ, ``correct`` is the share of those who agree with the prediction.
     """
 
     given: Predictions
@@ -30,9 +30,9 @@ class TopLabels(NamedTuple):
 
 
 def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopLabels:
-    """Validate one call, and compare the class of the largest probability with the true one.
+    """Validate predictions, and compare the class of the largest probability with the true one.
 
-    `given` are weights, labels and the positive label.
+    `given` are `sample_weight`, `labels` and `pos_label`.
     """
     predictions = check_predictions(y_true, y_proba, *given, defer_values=True)
     if predictions.proba.ndim == 1:

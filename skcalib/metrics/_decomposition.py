@@ -1,4 +1,4 @@
-"""What a Brier score or log-loss consists of, and what recalibration cannot repair."""
+"""Parts of the Brier score and of the log-loss that recalibration can and cannot repair."""
 
 from __future__ import annotations
 
@@ -173,11 +173,11 @@ def _decompose(
     proba: NDArray, positive: NDArray[Any], weight: NDArray[np.float64] | None, rule: str
 ) -> NDArray[np.float64]:
     """Return miscalibration, discrimination, uncertainty and score of one class, shape (4,)."""
-    # Equal predictions are recalibrated alike, so they are one sample to isotonic regression.
+    # Equal predictions get equal recalibrated values: they count as one sample of their weight.
     value, total, positive_weight = tie_groups(proba, positive, weight)
     # Groups come in decreasing order of the probability.
     fit = isotonic_regression(positive_weight / total, weights=total, increasing=False)
-    # So are the samples of a block of the regression, and all samples at the base rate.
+    # So do the samples of a block of the regression, and all samples at the base rate.
     positive_in_block, in_block = np.add.reduceat(
         [positive_weight, total], fit.blocks[:-1], axis=1
     )

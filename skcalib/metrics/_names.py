@@ -1,4 +1,4 @@
-"""A metric by its function, its name or its scorer: one name everywhere."""
+"""Metrics by function, by name or by scorer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 from ..utils.checking._labels import cut
 from ..utils.meta._private import LabeledProbaScorer
 
-# What takes a metric takes its function, its name or, behind either, its scorer.
+# The type of a parameter `metric`: a function, a name, or a scorer, which is callable, too.
 AnyMetric: TypeAlias = Callable[..., float] | str
-# The scorers enter their metrics: what they are made of stands below what asks for names.
+# Metrics by name. `_scorer` fills it, since it imports the modules that look names up here.
 BY_NAME: dict[str, Callable[..., Any]] = {}
 
 
 def metric_of(metric: Any) -> Any:
-    """Return the function of a metric that is given by its name or its scorer, of a partial too.
+    """Return the function of a metric that is given by name or by scorer, also in a partial.
 
-    A function stays as it is. The sign of a scorer ("neg_") says nothing of the metric.
+    A function is returned as it is. The prefix "neg_" of a scorer is ignored.
     """
     if isinstance(metric, partial):
         return partial(metric_of(metric.func), *metric.args, **metric.keywords)
@@ -33,7 +33,7 @@ def metric_of(metric: Any) -> Any:
 
 
 def metric_name(metric: Any) -> Any:
-    """Return the name of a metric that is given by it, by its function or by its scorer."""
+    """Return the name, without "neg_", of a metric that is given by name, function or scorer."""
     if isinstance(metric, LabeledProbaScorer) and not metric.options:
         metric = metric.name
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", metric)

@@ -1,4 +1,4 @@
-"""Samples grouped by equal scores: what every metric of a ranking is a sum over."""
+"""Samples grouped by equal scores: metrics of a ranking are sums over these groups."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 class TieGroups(NamedTuple):
     """Groups of samples of equal score, in decreasing order of the score; all (n_groups,).
 
-    ``weight`` is that of all samples of the group, ``positive`` that of its positive ones: the
-    correct predictions in selective prediction, the positive class in detection; of a sample on
-    which people differ, its share.
+    ``weight`` is the total weight of a group, ``positive`` the weight of its positive samples:
+    correct predictions in selective prediction, the positive class in detection. A sample on which
+    people differ counts by its share.
     """
 
     score: NDArray[Any]
@@ -24,9 +24,9 @@ class TieGroups(NamedTuple):
 def tie_groups(
     score: NDArray[Any], positive: NDArray[Any], weight: NDArray[np.float64] | None
 ) -> TieGroups:
-    """Return the distinct scores, and the weight of the samples that have them."""
+    """Return the distinct scores, with the total and the positive weight of each."""
     if weight is not None:
-        # A score of samples of weight 0 alone would be a group without weight: 0 / 0 in means.
+        # A score that only samples of weight 0 have would be a group of weight 0: 0 / 0 in means.
         used = weight > 0
         score, positive, weight = score[used], positive[used], weight[used]
     distinct, index = np.unique(score, return_inverse=True)
