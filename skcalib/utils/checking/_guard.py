@@ -522,13 +522,16 @@ def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
     # 2 000, .96 and .99 are found; of 300 weak overconfident ones that are never below a half, .22
     # and .03 are taken for it. With one standard error: .91 and .86; .09 and .00.
     n, positive = len(codes), codes == 1
-    if proba.min() < 0.5 - RANGE_OF_HALF or not 0 < positive.sum() < n:
+    lowest, highest = proba.min(), proba.max()
+    if lowest < 0.5 - RANGE_OF_HALF or highest - lowest < RANGE_OF_HALF:  # the same for all
+        return False
+    if not 0 < positive.sum() < n:
         return False
     if positive.mean() > 0.5 + 2 * np.sqrt(0.25 / n) or not _surely_above_0(proba - codes):
         return False
     apart = proba[positive].mean() - proba[~positive].mean()
     spread = proba[positive].var() / positive.sum() + proba[~positive].var() / (~positive).sum()
-    return bool(spread > 0 and apart < 2 * np.sqrt(spread))
+    return bool(apart < 2 * np.sqrt(spread))
 
 
 def _seems_negated(proba: NDArray[Any], codes: NDArray[np.intp], found: Misplaced) -> bool:
