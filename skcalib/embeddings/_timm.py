@@ -99,8 +99,8 @@ def _from_file(timm: Any, name: str, path: str) -> Any:
     for layer in (classifier,) if isinstance(classifier, str) else classifier:
         weights.pop(f"{layer}.weight", None)
         weights.pop(f"{layer}.bias", None)
-    # Without the number of classes and the classifier, timm would load what fits and no more.
-    overlay = {"state_dict": weights, "num_classes": 0, "classifier": None, "custom_load": False}
+    # With the name of a classifier, timm would load what fits and no more.
+    overlay = {"state_dict": weights, "classifier": None, "custom_load": False}
     model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=overlay, num_classes=0)
     # The model's configuration would keep the tensors of the file in memory a second time.
     model.pretrained_cfg["state_dict"] = None

@@ -157,6 +157,18 @@ def test_labels_of_all_chunks_name_the_columns():
     assert value == pytest.approx(expected_calibration_error(y, PROBA), rel=1e-12)
 
 
+@pytest.mark.parametrize("rows", [10, 5, 3])
+@pytest.mark.parametrize(
+    ("labels", "pos_label"),
+    [([-1, 1], None), ([1, 2], 2), ([1, 2], 1), (["n", "y"], "y"), (["a", "a"], "a"), ([3, 3], 5)],
+)
+def test_one_class_of_two_may_be_all_of_a_chunk(labels, pos_label, rows):
+    y, p = np.repeat(labels, 5), np.linspace(0.1, 0.8, 10)
+    for metric in (expected_calibration_error, generalized_brier_score):
+        found = metric(_chunked(y, rows), _chunked(p, rows), pos_label=pos_label)
+        np.testing.assert_allclose(found, metric(y, p, pos_label=pos_label), rtol=1e-12)
+
+
 def test_accumulator_gives_the_other_errors_of_chunks():
     metrics = (classwise_calibration_error, smooth_calibration_error)
     names = [metric.__name__ for metric in metrics]

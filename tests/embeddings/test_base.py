@@ -232,12 +232,39 @@ def test_a_cache_survives_a_restart(tiny_clip, files, tmp_path, monkeypatch):
 def test_progress(build, images, capsys):
     build(progress=True, batch_size=4).transform(images)
     assert "2/2" in capsys.readouterr().err
+    build(batch_size=4).transform(images)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("n_views", [None, 2, 3, 9])
+def test_views_count_as_images_of_a_batch(build, images, monkeypatch, n_views):
+    embedder, sizes = build(batch_size=4, n_views=n_views), []
+    encode = embedder._encode
+    monkeypatch.setattr(
+        embedder,
+        "_encode",
+        lambda model, batch: (sizes.append(len(batch)), encode(model, batch))[1],
+    )
+    embedder.transform(images)
+    views = n_views or 1
+    at_a_time = max(1, 4 // views)
+    assert sizes == [views * min(at_a_time, 7 - start) for start in range(0, 7, at_a_time)]
+
+
+def test_the_number_of_features_needs_no_images(build, images):
+    embedder = build()
+    names = embedder.get_feature_names_out()
+    assert len(names) == embedder.transform(images).shape[1]
+    assert_array_equal(embedder.get_feature_names_out(), names)
 
 
 def test_tags(build):
     tags = get_tags(build())
     assert not tags.requires_fit
+    assert tags.no_validation
+    assert tags.input_tags.string
     assert not tags.input_tags.two_d_array
+    assert tags.transformer_tags.preserves_dtype == []  # whatever goes in, float32 comes out
 
 
 @pytest.mark.parametrize(

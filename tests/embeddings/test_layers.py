@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from skorch import NeuralNetClassifier
 from torch import nn
 
@@ -269,6 +270,13 @@ def test_half_and_double_modules(mlp, X):
     half = LayerEmbedder(mlp.to(torch.bfloat16)).fit(X)
     assert_allclose(half.transform(X), want, atol=0.1)
     assert half.transform(X).dtype == np.float32
+
+
+def test_tags(mlp):
+    tags = get_tags(LayerEmbedder(mlp))
+    assert tags.input_tags.two_d_array
+    assert tags.input_tags.three_d_array
+    assert tags.transformer_tags.preserves_dtype == ["float32"]
 
 
 def test_integer_tensors_are_tokens():

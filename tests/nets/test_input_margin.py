@@ -54,6 +54,15 @@ def test_leaves_no_gradient_behind():
     assert all(p.grad is None for p in net.module_.parameters())
 
 
+def test_dropout_plays_no_part():
+    net = fit(module__hidden=(8,), module__dropout=0.5, train_split=None)
+    net.module_.train()
+    margin = adversarial_input_margin(net, X)
+    np.testing.assert_array_equal(adversarial_input_margin(net, X), margin)
+    net.module_.layers[3].p = 0.0
+    np.testing.assert_array_equal(adversarial_input_margin(net, X), margin)
+
+
 def test_constant_network_is_infinitely_far():
     net = fit(module__hidden=())
     nn.init.zeros_(net.module_.layers[-1].weight)

@@ -51,6 +51,22 @@ def test_records_the_error_of_the_held_out_samples(labels, use_caching):
     assert len(net.history[:, "valid_ece_best"]) == 4
 
 
+def test_the_held_out_samples_are_not_predicted_once_more():
+    class Counting(MLP):
+        n_rows = 0
+
+        def forward(self, X):
+            Counting.n_rows += len(X)
+            return super().forward(X)
+
+    totals = []
+    for callbacks in ([], [CalibrationMonitor()], [CalibrationMonitor(use_caching=False)]):
+        Counting.n_rows = 0
+        make_net(*callbacks).set_params(module=Counting, max_epochs=2).fit(X, Y)
+        totals.append(Counting.n_rows)
+    assert totals[0] == totals[1] == totals[2] - 2 * 80
+
+
 def test_training_samples_and_other_options():
     monitors = [CalibrationMonitor(on_train=True), CalibrationMonitor(norm="max", name="mce")]
     net = make_net(*monitors).fit(X, Y)

@@ -300,6 +300,12 @@ def test_own_collate_function_and_iterator_options():
     net = make_net(iterator_train__collate_fn=reverse, iterator_train__shuffle=True)
     net.fit(X, Y, sample_weight=np.ones(len(X)))
     assert net.history[-1, "train_batch_count"] == 5
+    # What it makes of the samples is what trains, with weights and without.
+    for weight in (None, np.ones(len(X))):
+        collated = make_net(iterator_train__collate_fn=reverse, train_split=None)
+        collated.fit(X, Y, sample_weight=weight)
+        turned = make_net(train_split=None).fit(X[:, ::-1].copy(), Y, sample_weight=weight)
+        np.testing.assert_allclose(collated.predict_proba(X), turned.predict_proba(X), atol=1e-6)
 
 
 def test_dict_input():

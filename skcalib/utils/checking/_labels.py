@@ -370,8 +370,8 @@ def match_binary(
         positive = position_of_positive(pos_label, classes)
     else:
         # The other class does not occur: the one label is positive or not.
-        value = as_labels([pos_label], name="pos_label")
-        positive = int(_is_text(value) == _is_text(y) and value[0] == classes[0])
+        value = check_labels_like([pos_label], name="pos_label", n_samples=1, like=y)
+        positive = int(value[0] == classes[0])
         return np.full(len(y), positive, dtype=np.intp), np.append(classes, value)
     codes = (y == classes[positive]).astype(np.intp)
     return codes, classes if positive else classes[::-1]

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
@@ -35,6 +36,17 @@ def _close(actual, expected, tolerance=1e-10):
     np.testing.assert_array_equal(np.isfinite(actual), finite)
     scale = np.abs(expected[finite]).max()
     np.testing.assert_allclose(actual[finite], expected[finite], rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.filterwarnings("ignore:The samples are too few")
+@pytest.mark.parametrize("apart", [1e-3, 0.3, 30.0])
+@pytest.mark.parametrize("relative", [True, False])
+def test_classes_near_and_far_from_one_another(apart, relative):
+    X, y, _ = _data(40, 4, 3)
+    X[y == 1] += apart - X[y == 1].mean(axis=0) + X[y == 0].mean(axis=0)
+    scorer = RelativeMahalanobisScorer(relative=relative).fit(X, y)
+    expected = _refitted(scorer, X, y, np.ones(40), 3)
+    _close(scorer.leave_one_out_transform(X, y), expected)
 
 
 @pytest.mark.filterwarnings("ignore:The samples are too few")
@@ -152,6 +164,14 @@ def test_other_samples_than_those_of_the_fit_are_refused():
         scorer.leave_one_out_transform(X[:-1], y[:-1])
     with pytest.raises(ValueError, match="must be those of the fit"):
         scorer.leave_one_out_transform(X, y, np.full(20, 2.0))
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
+        scorer.leave_one_out_transform(X[:, :2], y)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    scorer.fit(frame, y)
+    for method in (scorer.leave_one_out_transform, scorer.leave_one_out_difficulty):
+        with pytest.raises(ValueError, match="feature names"):
+            method(frame[["b", "a", "c"]], y)
+    assert list(scorer.feature_names_in_) == ["a", "b", "c"]
 
 
 def test_a_sample_is_harder_without_itself():

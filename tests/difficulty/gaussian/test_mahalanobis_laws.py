@@ -9,6 +9,7 @@ from scipy.stats import ortho_group
 from sklearn.covariance import oas
 
 from skcalib.difficulty import RelativeMahalanobisScorer, RMDScorer
+from skcalib.difficulty.gaussian._statistics import shrinkage_amount
 from skcalib.utils import SkcalibWarning
 
 
@@ -239,6 +240,18 @@ def test_shrinkage(shrinkage):
     by_hand = np.sum(own @ np.linalg.inv(expected[0]) * own, axis=1)
     by_hand -= np.sum(away @ np.linalg.inv(expected[1]) * away, axis=1)
     np.testing.assert_allclose(scorer.difficulty(X, y), by_hand, atol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3, 0.1, 0.5])
+def test_shrinkage_of_all_but_spheres_is_that_of_scikit_learn(noise):
+    rng = np.random.default_rng(0)
+    for n_features in (2, 5):
+        rows = np.concatenate([np.eye(n_features), -np.eye(n_features)])
+        rows += noise * rng.normal(size=rows.shape)
+        expected = oas(rows, assume_centered=True)[1]
+        covariance = rows.T @ rows / len(rows)
+        assert shrinkage_amount(covariance, "auto", len(rows)) == pytest.approx(expected)
+        assert noise > 0.1 or expected == 1.0
 
 
 def test_shrinkage_gives_variance_to_every_direction():

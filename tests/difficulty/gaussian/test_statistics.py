@@ -96,6 +96,19 @@ def test_merge_equals_the_union():
     np.testing.assert_array_equal(right.scatter, before)
 
 
+def test_merge_of_samples_with_a_feature_in_common():
+    X, y = _data()
+    X[:, 1] = X[:, 1] > 0  # references of both sides agree in some features
+    X[:, 2] = np.arange(5)[y]
+    left, right = _fitted(X[:120], y[:120]), _fitted(X[120:], y[120:])
+    apart = left.reference != right.reference
+    assert apart.any(axis=1).all()
+    assert not apart.all(axis=1).any()
+    _, within, between = _expected(X, y)
+    np.testing.assert_allclose(left.merged(right).within_covariance(), within, atol=1e-12)
+    np.testing.assert_allclose(_between(left.merged(right)), between, rtol=1e-10)
+
+
 def test_merge_of_classes_that_one_side_lacks():
     X, y = _data()
     left, right = _fitted(X[y < 3], y[y < 3]), _fitted(X[y > 1], y[y > 1])

@@ -107,6 +107,8 @@ def test_design_effect_pair_by_pair():
     assert design_effect(values, groups) == pytest.approx(expected)
     # A constant that is added to all of them changes no variance.
     assert design_effect(values + 7, groups) == pytest.approx(expected)
+    # Nor does the unit.
+    assert design_effect(1e-6 * values, groups) == pytest.approx(expected)
 
 
 def test_a_design_effect_is_between_that_of_unlike_and_of_equal_members():

@@ -4,6 +4,7 @@ import warnings
 from itertools import combinations, permutations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
 
@@ -15,10 +16,12 @@ from skcalib.utils.checking._guard import (
     _Associations,
     _cycles,
     _half,
+    doubt_of_columns,
     doubt_of_rows,
     drawn_rows,
     fits_better,
     knows_labels,
+    refuse_negative_name,
     seems_confidence,
     surely_positive,
 )
@@ -291,3 +294,24 @@ def test_columns_that_fit_better_are_those_of_the_labels():
             assert not fits_better(proba, codes, codes)
     proba[0] = np.nan
     assert not fits_better(proba[:1], np.array([0]), np.array([1]))
+
+
+def test_a_series_called_after_the_negative_class_is_taken_where_the_other_would_be_told():
+    rng = np.random.default_rng(0)
+    taken = 0
+    for _ in range(200):
+        n = int(rng.integers(20, 200))
+        p = rng.beta(*rng.uniform(0.5, 4, 2), size=n)
+        y = (rng.random(n) < p).astype(int)
+        if not 0 < y.sum() < n:
+            continue
+        told = doubt_of_columns(1 - p, y, np.arange(2))
+        expected = told is not None and "probability of 0, not of 1" in told
+        try:
+            refuse_negative_name(pd.Series(p, name="prob_0"), p, y, np.arange(2))
+        except ValueError:
+            assert not expected
+        else:
+            assert expected
+        taken += expected
+    assert 40 < taken < 160

@@ -118,6 +118,9 @@ def test_many_classes_are_cut_short_in_the_message():
         (["n", "y"], {"pos_label": "y"}, [0, 1], ["n", "y"]),
         (["n", "y"], {"pos_label": "n"}, [1, 0], ["y", "n"]),
         (["n", "n"], {"pos_label": "y"}, [0, 0], ["n", "y"]),
+        (["y", "y"], {"pos_label": "y"}, [1, 1], ["y", "y"]),
+        ([2, 2], {"pos_label": 2}, [1, 1], [2, 2]),
+        ([2, 2], {"pos_label": 5}, [0, 0], [2, 5]),
         (["n", "y"], {"labels": ["y", "n"]}, [1, 0], ["y", "n"]),
         (["n", "y"], {"labels": ["y", "n"], "pos_label": "y"}, [0, 1], ["n", "y"]),
         (["n", "n"], {"labels": ["y", "n"], "pos_label": "y"}, [0, 0], ["n", "y"]),
@@ -137,6 +140,12 @@ def test_positive_class(y, options, codes, classes):
 def test_positive_class_must_be_a_class(pos_label):
     with pytest.raises(ValueError, match="pos_label must"):
         match_binary(np.array([1, 2]), labels=None, pos_label=pos_label)
+
+
+def test_a_positive_class_of_another_type_is_refused_where_it_is_the_only_one():
+    for y, pos_label in (([2, 2], "2"), (["2", "2"], 2)):
+        with pytest.raises(ValueError, match="pos_label must hold labels of the same type"):
+            match_binary(np.array(y), labels=None, pos_label=pos_label)
 
 
 @pytest.mark.parametrize(
