@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 # Relative slack of a cumulative weight: rounding must not move a quantile by one sample.
 _CUMSUM_SLACK = 1e-12
-# Up to here a search is faster than a product.
+# With fewer values, a search is faster than a product.
 _MANY_VALUES = 2000
-# Beyond, a product in float32 may be more than one bin off.
+# With more bins, a product in float32 may be more than one bin off.
 _MANY_BINS = 2**20
 
 
@@ -28,8 +28,8 @@ def quantile_edges(
 ) -> NDArray[np.float64]:
     """Return the edges of at most `n_bins` bins of equal weight.
 
-    Inner edges are observed values: the smallest that leaves j / n_bins of the weight at or
-    below. Equal edges are merged, so equal values always share a bin.
+    Inner edges are observed values: the smallest with at least j / n_bins of the weight at or
+    below it. Equal edges are merged, so equal values always share a bin.
     """
     observed = quantiles(values, np.arange(1, n_bins) / n_bins, weight)
     inner = np.unique(np.clip(observed.astype(np.float64), 0, 1))

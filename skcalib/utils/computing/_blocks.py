@@ -21,9 +21,9 @@ from ._tensors import BLOCKS_AT_ONCE, TensorRows, back_end
 # Elements of a block of probabilities or logits, one megabyte of float32. From 2**18 to 2**20 all
 # metrics are within a fifth of their best, with 10 classes and 1000; 2**14 costs up to 5 times.
 BLOCK_SIZE = 2**18
-# Up to here reductions run along the columns of the transposed block, else along the rows. With 2
-# columns that is 17 to 40 times as fast, with 8 4 to 12 times; sums break even at 24 columns, the
-# label of the maximum at 56, the maximum at 96. One number between serves all.
+# With no more columns, reductions run along the columns of the transposed block, else along the
+# rows. With 2 columns that is 17 to 40 times as fast, with 8 4 to 12 times; sums break even at 24
+# columns, the label of the maximum at 56, the maximum at 96. One number between serves all.
 FEW_COLUMNS = 32
 
 
@@ -84,12 +84,12 @@ def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
     columns = np.ascontiguousarray(block.T)
     first = columns[0].copy()
     second = np.full_like(first, -np.inf)
-    loser = np.empty_like(first)
+    smaller = np.empty_like(first)
     for column in columns[1:]:
-        # The smaller of the leader and the newcomer may be the second largest.
-        np.minimum(first, column, out=loser)
+        # The smaller of the largest so far and the new value may be the second-largest.
+        np.minimum(first, column, out=smaller)
         np.maximum(first, column, out=first)
-        np.maximum(second, loser, out=second)
+        np.maximum(second, smaller, out=second)
     return first, second
 
 
@@ -100,7 +100,7 @@ def _top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
     rest = block.copy()
     top = np.arange(len(rest)), rest.argmax(axis=1)
     first = rest[top]
-    # One entry alone: of two equal largest values the other is the second-largest.
+    # Only one entry: of two equal largest values, the other is the second-largest.
     rest[top] = -np.inf
     return first, rest.max(axis=1)
 

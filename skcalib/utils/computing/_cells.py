@@ -1,7 +1,7 @@
 """Histograms of numbers that add up over chunks, with cells that do not depend on the data.
 
-A cell holds what agrees in its sign, its exponent and eleven bits after that: numbers that differ
-by less than 1 in 2000. Of probabilities, the log-odds are put into cells.
+A cell holds numbers that agree in their sign, their exponent and the next eleven bits: they differ
+by less than 1 in 2000. For probabilities, the cells are those of their log-odds.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def _gathered(
     summands: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> Cells:
+    """Return cells of these keys: sums of `summands` (c, n) and largest of `values` (n,)."""
     sums = np.array([np.bincount(place, row, len(keys)) for row in summands])
     largest = np.full(len(keys), -np.inf)
     np.maximum.at(largest, place, values)

@@ -1,8 +1,8 @@
-"""What chance does to a number of outcomes: the test of a mean, and its range.
+"""Test of a mean probability by the outcomes, and its confidence interval.
 
-A calibrated model says p_i, and the outcome of sample i is 1 with that probability, whatever the
-other samples do. So the sum of the outcomes has a known distribution, the Poisson binomial, and
-what was said on average can be tested without resampling: at any level, for any number of samples.
+If a model is calibrated, the outcome of sample i is 1 with its probability p_i, independently of
+the other samples. So the sum of the outcomes has a known distribution, the Poisson binomial, and
+the mean probability is tested without resampling: at any level, for any number of samples.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr
 
-# Rounded to float32, a probability this close to 1 is 1: no outcome is taken to be impossible.
+# Probabilities are clipped to this distance from 0 and 1, which float32 hardly resolves at 1: no
+# outcome is taken to be impossible.
 SMALLEST = 1e-7
-# From so many samples on, logits are rounded to two digits: few are different then.
+# With more samples, logits are rounded to two decimals, which leaves few distinct ones.
 MANY = 10_000
-# Beyond, in logits, a shifted probability is 0 or 1.
+# Largest shift of logits: beyond it, probabilities are 0 or 1.
 FARTHEST = 40.0
 
 
@@ -29,10 +30,11 @@ def mean_test(
     effect: float = 1.0,
     count: NDArray[Any] | None = None,
 ) -> float:
-    """Return how probable it is that a calibrated model is as far off as this, on average.
+    """Return the p-value of the sum of outcomes, if the probabilities are calibrated.
 
-    Two-sided: twice the probability of the nearer tail. Samples that belong together tell as much
-    as one in `effect` of them would alone. A sample stands for `count` of them, all alike.
+    Two-sided: twice the smaller tail. `effect` is the design effect of samples that belong
+    together: n of them count as n / effect independent ones. A row stands for `count` samples of
+    this probability, and its outcome is their mean.
     """
     x, w, n, s = _prepared(outcome, proba, weight, effect, count)
     tails = (_tail(x, w, n, s), _tail(-x, w, n, float(w @ n) - s))
@@ -48,12 +50,12 @@ def mean_range(
     effect: float = 1.0,
     count: NDArray[Any] | None = None,
 ) -> tuple[float, float]:
-    """Return the frequencies that the outcomes do not contradict, an interval of this level.
+    """Return the confidence interval, of this level, of the mean probability.
 
-    All probabilities are shifted by one number, on the scale of logits, as far as
-    :func:`mean_test` lets them: what was said lies outside exactly where the test rejects it.
-    With equal probabilities this is the interval of Clopper and Pearson. A sample stands for
-    `count` of them, each with an outcome of its own, all of them alike.
+    All probabilities are shifted by one number, on the scale of logits, as long as
+    :func:`mean_test` does not reject them: the mean probability lies outside exactly where the
+    test rejects it. With equal probabilities this is the interval of Clopper and Pearson. `effect`
+    and `count` are those of :func:`mean_test`.
     """
     x, w, n, s = _prepared(outcome, proba, weight, effect, count)
     tail, total = (1 - level) / 2, float(w @ n)
@@ -63,9 +65,9 @@ def mean_range(
         return _tail(sign * (x + shift), w, n, observed) - tail
 
     ends = []
-    # Few outcomes contradict a large shift, many a small one.
+    # At the lower end P(sum >= s) equals the tail, at the upper end P(sum <= s).
     for sign, extreme, at in ((1, 0.0, 0.0), (-1, total, 1.0)):
-        # Where samples belong together, a part of an outcome may contradict no shift at all.
+        # With a design effect, s may be a fraction that no shift contradicts.
         if s == extreme or excess(-sign * FARTHEST, sign) > 0:
             ends.append(at)
             continue
@@ -81,7 +83,7 @@ def _prepared(
     effect: float,
     count: NDArray[Any] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
-    """Return logits, weights of mean 1, how many samples have them, and the sum of outcomes."""
+    """Return logits x, weights w of mean 1, numbers n of samples with them, and the sum s."""
     x = logit(np.clip(proba.astype(np.float64), SMALLEST, 1 - SMALLEST))
     if weight is not None:
         w = weight / weight.mean()
@@ -105,13 +107,13 @@ def _tail(
 
     The saddlepoint approximation of Lugannani and Rice (1980), with Daniels's correction for
     whole numbers where all weights are 1: within a per cent of the exact tail where the variance
-    is above 2, and within ten elsewhere. Where all outcomes came but those that are all but
-    impossible, it may be up to ten times the exact tail.
+    is above 2, and within ten elsewhere. Where all outcomes are 1 except those of probability
+    near 0, it may be up to ten times the exact tail.
     """
     if s <= n * w @ expit(x):
-        return 1.0  # about half or more, which no test looks at
+        return 1.0  # it is about 1/2 or more: no test needs the value
     if s >= (w @ n) * (1 - 1e-12):
-        return float(np.exp(-n @ np.logaddexp(0, -x)))  # all of them
+        return float(np.exp(-n @ np.logaddexp(0, -x)))  # all outcomes are 1
     # Y tilted by t has log-odds x + w t; the tilt under which s is the mean.
     high = 1.0
     while n * w @ expit(x + w * high) < s:

@@ -1,7 +1,7 @@
-"""dask arrays, which no other file knows.
+"""Computations on dask arrays, all in this file.
 
-What a function makes of a chunk is combined in the graph, or stays in chunks. dask is imported
-only where a user has such an array, which is recognized by the module of its type.
+The results of a function of chunks are combined in the graph, or stay in chunks. dask is imported
+only where a user passes such an array, which is recognized by the module of its type.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def aligned(at_once: bool = False, /, **arrays: Any) -> list[Any]:
 
 
 def _in_chunks_of(first: Any, first_name: str, name: str, values: Any, at_once: bool) -> Any:
+    """Return `values` in the chunks of `first`, as :func:`aligned` does."""
     import dask.array as da
 
     if values is None:
@@ -60,7 +61,7 @@ def _in_chunks_of(first: Any, first_name: str, name: str, values: Any, at_once: 
 
 
 class InMemory(NamedTuple):
-    """An array in memory beside arrays in chunks of these sizes: it is sent where they are."""
+    """An array in memory beside arrays in chunks of these sizes; its parts go to their workers."""
 
     values: NDArray[Any]
     sizes: tuple[int, ...]
@@ -78,7 +79,7 @@ class InMemory(NamedTuple):
 
 
 def every(array: Any, stride: int) -> NDArray[Any] | None:
-    """Return every sample at that stride in memory, of an array that :func:`aligned` returned."""
+    """Return every `stride`-th sample, in memory, of an array that :func:`aligned` returned."""
     if array is None:
         return None
     is_here = isinstance(array, InMemory)
@@ -94,7 +95,7 @@ def distinct(labels: Any) -> NDArray[Any]:
 
 
 def _client() -> Any:
-    """Return the client of the cluster that computes, None where there is none."""
+    """Return the client of a distributed scheduler, None with any other scheduler."""
     import dask
 
     client = getattr(dask.base.get_scheduler(), "__self__", None)
@@ -106,15 +107,13 @@ def reduce_chunks(
 ) -> Any:
     """Return the results of ``of_chunk(X, *others)`` over :func:`aligned` arrays, combined.
 
-    A list holds what goes to every chunk.
-
-    They are combined pair by pair in the graph: no process holds more than a few results, and the
-    client holds one.
+    A list among the others has one entry for every chunk. The results are combined pair by pair in
+    the graph: no process holds more than a few of them, and the client holds one.
     """
     import dask
 
     client = _client()
-    # What has been sent is kept on the workers for as long as this list is.
+    # The workers keep what was sent to them for as long as this list exists.
     columns = [_blocks(array, X.numblocks[0], client) for array in (X, *others)]
     call, join = dask.delayed(of_chunk, traverse=False), dask.delayed(combine, traverse=False)
     results = [call(*chunks) for chunks in zip(*columns)]
@@ -125,6 +124,7 @@ def reduce_chunks(
 
 
 def _blocks(array: Any, n_blocks: int, client: Any) -> Any:
+    """Return one entry for every chunk: delayed, sent to the workers, as it is, or None."""
     if array is None:
         return [None] * n_blocks
     if isinstance(array, list):
@@ -173,7 +173,7 @@ def map_chunks(
 def map_rows(of_chunk: Callable[..., Any], state: Any, name: str, X: Any) -> Any:
     """Return ``of_chunk(state, X)`` lazily, in chunks of the same rows; X is called `name`.
 
-    What comes out of one row, the same in all columns, tells the dtype and the columns.
+    The result for one row of equal numbers gives the dtype and the number of columns.
     """
     (X,) = aligned(**{name: X})
     row = np.full((1, *X.shape[1:]), 0.5 if X.ndim == 1 else 1 / X.shape[1], dtype=X.dtype)

@@ -24,7 +24,7 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with target.open("wb") as file:
             yield file
         return
-    # A name that nobody can guess, and mode "x", which does not follow symbolic links.
+    # An unpredictable name, and mode "x", which does not follow symbolic links.
     unfinished = target.with_name(f".{uuid4().hex}.tmp")
     try:
         with unfinished.open("xb") as file:

@@ -1,4 +1,4 @@
-"""What a process has once: the handler of Ctrl-C, the generator of torch, the default device."""
+"""State of the process: the handler of Ctrl-C, torch's generators and the default device."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def raise_ctrl_c() -> Iterator[Callable[[], None]]:
 
     MLPClassifier and skorch catch KeyboardInterrupt, and `fit` returns a half-trained network as
     if it were whole. Python itself swallows it within `__del__` and the callbacks of weak
-    references, which `import` has for every module, and the training would go on. Whatever takes
-    long therefore calls what the block is given every now and then: it raises at once. The
+    references, which `import` has for every module, and the training would go on. So the block
+    gets a function, which long computations call every now and then: it raises at once. The
     exception alone may also come from a callback that ends the training, such as EarlyStopping;
     the signal is always Ctrl-C.
     """
@@ -54,6 +54,7 @@ _GENERATOR = RLock()
 
 
 def _forget_other_threads() -> None:
+    """Make a new lock in a forked process: the thread that holds the old one is not there."""
     global _GENERATOR
     _GENERATOR = RLock()
 
@@ -74,7 +75,7 @@ def seeded(seed: int, device: Any = "cpu") -> Iterator[None]:
     with _GENERATOR:
         device = torch.device(device)
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            # torch.manual_seed would also seed all other devices, which nobody restores.
+            # torch.manual_seed would also seed all other devices, which are not restored.
             torch.default_generator.manual_seed(seed)
             if device.type == "cuda":
                 with torch.cuda.device(device):

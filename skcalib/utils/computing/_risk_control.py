@@ -4,17 +4,18 @@ Accept the samples that are more confident than some value u. If m of the calibr
 these are m independent draws from all samples above u: the number of wrong ones among them is
 binomial, and no approximation is needed.
 
-Samples that belong together tell less than as many others. Korn and Graubard's number n* of
-samples, of as large a variance, takes the place of m then, as in health surveys: "Confidence
-Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey
-Data", Survey Methodology 1998.
+Samples that belong together carry less information than independent ones. Korn and Graubard's
+effective number n* of samples, independent and of the same variance, then takes the place of m, as
+in health surveys: "Confidence Intervals for Proportions with Small Expected Number of Positive
+Counts Estimated from Survey Data", Survey Methodology 1998.
 
-Where people differ about labels, the loss of an answer is the share of people who disagree, any
-number from 0 to 1, and its sum has no known distribution. A game has: stake part of a capital on
-every loss, at odds that are fair if the mean loss is `risk`. Above it, no strategy multiplies the
-capital by 1 / delta at any time with a probability above delta (Ville): Waudby-Smith and Ramdas,
-"Estimating Means of Bounded Random Variables by Betting", JRSS B 2024. Losses that vary less than
-errors do pass with fewer samples. Samples that belong together are one loss, by their sum.
+Where people disagree about labels, the loss of an answer is the share of people who disagree with
+it, any number from 0 to 1, and its sum has no known distribution. Then the test is by betting:
+stake part of a capital on every loss, at odds that are fair if the mean loss is `risk`. If the
+mean is larger, the capital ever grows by a factor of 1 / delta with a probability of at most
+delta, whatever the strategy (Ville): Waudby-Smith and Ramdas, "Estimating Means of Bounded Random
+Variables by Betting", JRSS B 2024. Losses that vary less than errors pass with fewer samples.
+Samples that belong together are one loss, by their sum.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-# The largest fraction at which a further sequence begins: beyond it, there is little left to gain.
+# Largest fraction of the samples at which a further sequence begins: beyond it, coverage gains
+# little.
 _LARGEST_START = 2 / 3
-# With errors in fewer groups, their variance says nothing: a group counts as one sample.
+# With errors in fewer groups, their variance is unknown: a group counts as one sample.
 _FEWEST_THAT_ERR = 3
-# Bets of losses are as high as suits their variance so far, which begins at that of errors at the
-# limit and counts as this part of all losses. Where it counts as about one loss, as published,
-# .024 +- .003 more are declined of single samples with shares, on 18 populations.
+# Bets depend on the variance of the losses so far. Its prior, the variance of errors at the limit,
+# has the weight of this fraction of all losses. With the weight of about one loss, as published,
+# .024 +- .003 more of single samples with shares are declined, on 18 populations.
 _PRIOR_PART = 0.1
-# Thresholds that losses are tested at, each of which takes a pass. With 20 of them, .010 +- .003
-# fewer of up to 2 000 single samples are declined, and .011 +- .005 more of 20 000.
+# Most thresholds at which losses are tested, in one pass each. With 20, .010 +- .003 fewer of up
+# to 2 000 single samples are declined, and .011 +- .005 more of 20 000.
 _MOST_TESTED = 200
 
 
@@ -57,13 +59,13 @@ class RiskControl(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """For every distinct confidence, from high to low, what lies at or above it."""
+    """For every distinct confidence, from high to low, counts of the samples at or above it."""
 
     values: NDArray[np.floating]
     n_accepted: NDArray[np.intp]
     n_errors: NDArray[np.intp]
-    n_effective: NDArray[np.floating]  # independent samples that tell as much about the rate
-    n_apart: NDArray[np.intp]  # groups; samples where there are none
+    n_effective: NDArray[np.floating]  # independent samples with the variance of this error rate
+    n_apart: NDArray[np.intp]  # groups, or samples where there are no groups
 
 
 def risk_control(
@@ -109,10 +111,11 @@ def risk_control_of_counts(
 
 
 def _control(found: Accepted, risk: float, delta: float) -> RiskControl:
+    """Return the laxest threshold that passes, by binomial tests in fixed sequences."""
     values, n_accepted, n_errors = found[:3]
     # P(Binomial(n, risk) <= k): the larger the true rate, the less likely so few errors are, so
     # this is the largest probability under "the error rate is at least risk". It is the incomplete
-    # beta function, which numbers that are not whole have as well; 1 where all are wrong.
+    # beta function, which also takes numbers that are not whole; 1 where all are wrong.
     effective = found.n_effective
     wrong = n_errors / n_accepted * effective
     right = np.maximum(effective - wrong, np.finfo(float).tiny)
@@ -134,7 +137,7 @@ def _control(found: Accepted, risk: float, delta: float) -> RiskControl:
 
 
 def upper_bound(n_errors: float, n_samples: float, delta: float) -> float:
-    """Return Clopper and Pearson's bound: an error rate above it has probability `delta`.
+    """Return Clopper and Pearson's upper bound of an error rate, of confidence level 1 - delta.
 
     The numbers need not be whole.
     """
@@ -150,6 +153,7 @@ def _accepted(
     correct: NDArray[np.bool_],
     groups: NDArray[np.intp] | None,
 ) -> Accepted:
+    """Return the counts at every distinct confidence."""
     # unique sorts upward, so negated. Equal confidences are accepted or declined together.
     values, tied = np.unique(-confidence, return_inverse=True)
     n_accepted = np.cumsum(np.bincount(tied))
@@ -171,10 +175,10 @@ def _accepted(
 
 
 def _sums_of_groups(groups: NDArray[np.intp], wrong: NDArray[np.bool_]) -> NDArray[np.floating]:
-    """Return sums over the groups of the first i samples, for every i, as rows.
+    """Return sums over the groups of the first i samples, for i = 1, ..., n, as rows (5, n).
 
-    Groups; groups with an error; and with A samples and E errors of a group, the sums of A^2, of
-    E^2 and of A E.
+    They count groups, and groups with an error; with A samples and E errors of a group, they sum
+    A^2, E^2 and A E.
     """
     together = np.argsort(groups, kind="stable")
     starts = np.r_[True, np.diff(groups[together]) > 0]
@@ -206,9 +210,9 @@ def _control_losses(
     delta: float,
     groups: NDArray[np.intp] | None,
 ) -> RiskControl:
-    """Return the threshold for losses in [0, 1], of very many samples among a part of them."""
+    """Return the laxest threshold that passes, for losses in [0, 1], of at most `_MOST_TESTED`."""
     values, tied = np.unique(-confidence, return_inverse=True)
-    # The game takes the samples as they come: in an order that has nothing to do with them.
+    # The bets depend on the order of the samples, which must not depend on their losses.
     order = np.random.default_rng(0).permutation(len(loss))
     units = np.arange(len(loss)) if groups is None else _numbered(groups[order])
     tied, loss = tied[order], loss[order]
@@ -236,7 +240,7 @@ def _control_losses(
 
 
 class _Game:
-    """Bets that the mean of losses is below `risk`."""
+    """The test by betting that the mean loss of the accepted samples is below `risk`."""
 
     def __init__(self, loss: Any, units: Any, accepted: Any, risk: float, delta: float) -> None:
         units, loss = units[accepted], loss[accepted]
@@ -245,7 +249,7 @@ class _Game:
         self.size, self.sums = size[taken], np.bincount(units, loss)[taken]
         self.risk = risk
         n, gains = len(self.size), self._gains(risk)
-        # The mean gain at the limit is 0; every bet knows the gains before it alone.
+        # At the limit the mean gain is 0. A bet may depend only on the gains before it.
         weight = _PRIOR_PART * n + np.arange(n)
         centers = np.cumsum(gains) / (weight + 1)
         spread = np.cumsum((gains - centers) ** 2)
@@ -257,7 +261,7 @@ class _Game:
         return (rate * self.size - self.sums) / self.size.max()
 
     def p_value(self, rate: float | None = None) -> float:
-        """Return one over the largest capital; none is staked that is not there."""
+        """Return 1 / (largest capital); it starts from 1, and no bet loses more than all of it."""
         rate = self.risk if rate is None else rate
         with np.errstate(divide="ignore"):
             won = np.minimum(self.bets, 1 / (1 - rate)) * self._gains(rate)
@@ -265,7 +269,7 @@ class _Game:
         return float(np.exp(-max(capital.max(), 0.0)))
 
     def upper_bound(self, delta: float) -> float:
-        """Return the least mean loss that the game rules out; the larger, the more it gains."""
+        """Return the least mean loss that the test rejects; it rejects all larger ones too."""
         low, high = 0.0, self.risk
         for _ in range(30):
             middle = (low + high) / 2
@@ -274,7 +278,7 @@ class _Game:
 
 
 def _numbered(groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return groups numbered by where they first come."""
+    """Return groups numbered by first occurrence."""
     _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.intp)
     place[np.argsort(first)] = np.arange(len(first))
@@ -291,11 +295,11 @@ def _fixed_sequence(
     """Return the last threshold that passes its test in an unbroken run, -1 where none does.
 
     The hypotheses "the error rate above this threshold exceeds `risk`" are tested from strict to
-    lax. A sequence that has not failed yet tests the next one at its whole level, so their number
-    costs nothing. But a wrong label among the first few samples would end a single sequence. So
-    others begin further on, each with a part of `delta`; a sequence that gets there unbroken adds
-    its level to theirs. Above a threshold lie `n_apart` samples, or groups of them. Sequences
-    begin where `times` as many are accepted as need be, if none is wrong. Of the thresholds from
+    lax. A sequence that has not failed yet tests the next one at its whole level, so many tests
+    need no correction. But a wrong label among the first few samples would end a single sequence.
+    So others begin further on, each with a part of `delta`; a sequence that gets there unbroken
+    adds its level to theirs. Above a threshold lie `n_apart` samples, or groups of them. Sequences
+    begin where `times` as many are accepted as are needed if none is wrong. Of the thresholds from
     `start` to `stop`, ``n_passed(start, stop, level)`` pass before the first that fails.
     """
     level, best = 0.0, -1
@@ -316,10 +320,10 @@ def _starts(
 ) -> tuple[list[int], list[float]]:
     """Return where the sequences begin, and the level of each; the levels sum to `delta`.
 
-    Half goes to the strictest threshold at which a sample without error could pass, the rest in
+    Half goes to the strictest threshold that could pass, without an error above it, the rest in
     equal parts to thresholds that accept 4, 16, 64, ... times as many, up to two thirds of all.
-    Where there is room for one of them alone, all of `delta` goes to the strictest threshold that
-    could pass with it.
+    If there is only one of these, all of `delta` goes to the strictest threshold that could pass
+    with it.
     """
     # n samples without error have the p-value (1 - risk)^n; solved for delta / 2.
     counts: list[int] = []

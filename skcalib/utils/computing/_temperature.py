@@ -49,8 +49,8 @@ def fit_temperature(
 
     Without that component, the log-loss is convex in 1 / T, in which Newton's steps are taken. A
     strided subset of the samples finds their start, so that all samples are read only two or
-    three times; `near`, the temperature of nearly the same samples, does without it. Each of the
-    `pseudo_errors` counts like one sample, spread over all, whose runner-up is right.
+    three times; `near`, the temperature of nearly the same samples, replaces it. The
+    `pseudo_errors` count like so many samples, spread over all, whose label is the runner-up.
     """
     if not pseudo_errors and _every_label_on_top(logits, y):
         return TemperatureFit(bounds[0], 0.0 if uniform else None)
@@ -122,7 +122,7 @@ def log_softmax_at(logits: NDArray, temperature: float) -> tuple[NDArray, NDArra
 
 
 def uniform_prior(n: float) -> float:
-    """Return how likely the one pseudo-sample comes from the uniform component: 1 / (n + 1)."""
+    """Return the probability that the pseudo-sample is of the uniform component: 1 / (n + 1)."""
     return 1 / (max(n, 1.0) + 1)
 
 
@@ -248,7 +248,8 @@ class TemperatureProblem:
             self.gaps = _gaps(logits)
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
-        with np.errstate(over="ignore", invalid="ignore"):  # of logits beyond any use
+        """Return the first two derivatives in beta."""
+        with np.errstate(over="ignore", invalid="ignore"):  # logits too large for float32
             if self.uniform_weight is None:
                 slope, curvature = slope_and_curvature(self.logits, self.y, self.weight, beta)
             else:
@@ -258,6 +259,7 @@ class TemperatureProblem:
     def _with_pseudo_errors(
         self, beta: float, slope: float, curvature: float, pseudo: NDArray | None
     ) -> tuple[float, float]:
+        """Return slope and curvature plus those of the pseudo-errors, of weights (n,)."""
         if self.gaps is not None and pseudo is not None:
             # The log-loss of the runner-up against the top, log(1 + exp(beta gap)).
             wrong = 1 / (1 + np.exp(-np.minimum(beta * self.gaps, 700)))
@@ -336,7 +338,7 @@ def best_beta(
     return beta
 
 
-# The same search where the samples lie in chunks: each of its steps is one pass, which adds up
+# The same search where the samples lie in chunks: each step is one pass that adds up sums
 
 
 class TemperatureSums(NamedTuple):
@@ -414,7 +416,7 @@ def fit_temperature_by_sums(
     """Return what :func:`fit_temperature` does, from sums over all samples, of weight n.
 
     `sums_at` makes one pass; `start` comes from a part of the samples. The steps are Newton's in
-    beta and w at once, with the prior of w as it is.
+    beta and w at once, with the exact prior of w.
     """
     low, high = 1 / bounds[1], 1 / bounds[0]
     beta, w = float(np.clip(1 / start.temperature, low, high)), start.uniform_weight
@@ -433,14 +435,14 @@ def fit_temperature_by_sums(
             )
             change = latest - w
         step = -(at.slope + at.mixed * change) / bend if bend > 0 else 0.0
-        # Where it would leave (0, inf), the same step in log(beta), by at most a factor of e.
+        # A step of beta / 2 or more is taken in log(beta), by at most a factor of e.
         candidate = (
             beta + step if abs(step) < beta / 2 else beta * np.exp(np.clip(step / beta, -1, 1))
         )
         candidate = float(np.clip(candidate, low, high))
         done = abs(candidate - beta) <= _RELATIVE_STEP * beta
         beta, w = candidate, latest
-        # Sums in single precision leave a small weight no more digits.
+        # Sums in single precision determine a small weight no better than this.
         if done and (w is None or abs(change) <= max(_RELATIVE_STEP * w, 1e-9)):
             break
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), w)

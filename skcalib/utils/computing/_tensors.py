@@ -1,7 +1,7 @@
 """Tensors on an accelerator: read, checked and processed there, block by block.
 
 A tensor on the CPU shares its memory with an array and is treated as one. torch is not imported
-here: a caller with a tensor already has.
+here: whoever passes a tensor has imported it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._threads import for_chunks
 ACCELERATORS = {"cuda", "xpu"}
 # Blocks that fit a cache are too small for an accelerator, which gets this number of them at once.
 BLOCKS_AT_ONCE = 32
-# Elements of a block that is checked there.
+# Elements of a block whose values are checked on an accelerator.
 _CHECKED_SIZE = 2**26
 _settings_in_use = threading.RLock()
 
@@ -170,7 +170,7 @@ class UnitRows:
 
 @contextmanager
 def exact_products(samples: Any) -> Iterator[None]:
-    """Have torch compute products with samples in their precision, and without gradients.
+    """Make torch compute products with samples in their precision, and without gradients.
 
     That is, neither in TensorFloat-32, which keeps 10 bits of float32, nor in the precision of a
     caller's autocast. The settings are restored, also after an error. Nothing changes for arrays.
@@ -179,7 +179,7 @@ def exact_products(samples: Any) -> Iterator[None]:
     if torch is np:
         yield
         return
-    # The settings belong to the process: a second caller waits, or it would lose them midway.
+    # The settings belong to the process: a second caller waits, since the first will restore them.
     with _settings_in_use, ExitStack() as restored:
         places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
         if hasattr(places[0], "fp32_precision"):  # torch >= 2.9

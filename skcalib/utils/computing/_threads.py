@@ -30,7 +30,7 @@ def blas_threads() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[bool]:
-    """Have the BLAS compute in one thread; yield whether this caller has set that limit.
+    """Limit the BLAS to one thread; yield whether this caller has set that limit.
 
     The limit belongs to the process. Two callers who set and restore it at the same time could
     leave it wrong, so the second leaves it alone.

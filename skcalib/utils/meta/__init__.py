@@ -1,1 +1,1 @@
-"""How the package talks to other estimators, libraries and readers."""
+"""Calls of other estimators and libraries; warnings, progress and docstrings."""

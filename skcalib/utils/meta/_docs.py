@@ -23,7 +23,7 @@ _PACKAGE = "skcalib."
 
 
 def fill_docstrings(namespace: Mapping[str, Any]) -> None:
-    """Fill in the shared descriptions of the public names of a package, and of their methods."""
+    """Fill in the shared descriptions of the public names of a package and of their methods."""
     for name in namespace["__all__"]:
         value, names = namespace[name], dict(namespace)
         if inspect.isclass(value):  # a method refers to another one by its name alone
@@ -33,7 +33,7 @@ def fill_docstrings(namespace: Mapping[str, Any]) -> None:
 
 
 def _described(value: Any) -> Iterator[Any]:
-    """Yield what has a docstring of ours: a function, or a class, its bases and their methods."""
+    """Yield a function, or a class, its bases and their methods: those of this package."""
     if inspect.isfunction(value):
         yield value
     if not inspect.isclass(value):
@@ -66,7 +66,7 @@ def _fill(described: Any, namespace: Mapping[str, Any]) -> None:
 
 
 def _resolve(path: str, namespace: Mapping[str, Any]) -> Any:
-    """Return what a reference names: here, or after ``skcalib.`` in another package."""
+    """Return the object of a dotted name: of this package or, after ``skcalib.``, of another."""
     if path.startswith(_PACKAGE):
         _, package, path = path.split(".", 2)
         namespace = vars(import_module(_PACKAGE + package))

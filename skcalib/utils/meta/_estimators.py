@@ -1,4 +1,4 @@
-"""One way to talk to the estimators inside a meta-estimator.
+"""Calls of the estimators inside a meta-estimator, in one place.
 
 - They get labels as the user gave them, in folds too: `class_weight={"a": 2}` works there.
 - Their probabilities and scores come back in the order of the classes that the caller names
@@ -68,9 +68,9 @@ def last_step(estimator: Any) -> tuple[Any, str]:
 
 
 def warn_if_fitted(**estimators: Any) -> None:
-    """Warn about fitted estimators that are not frozen: a clone of them will be trained anew.
+    """Warn about fitted estimators that are not frozen: clones of them will be trained anew.
 
-    So will those inside an estimator that is not fitted, such as the classifier of a selector.
+    Also about those inside an estimator that is not fitted, such as the classifier of a selector.
     """
     for name, estimator in estimators.items():
         if isinstance(estimator, FrozenEstimator | type) or not hasattr(estimator, "fit"):
@@ -89,7 +89,7 @@ def _has_learned(estimator: Any) -> bool:
     try:
         check_is_fitted(estimator)
         return get_tags(estimator).requires_fit
-    except (NotFittedError, TypeError, AttributeError):  # the last two: not of scikit-learn
+    except (NotFittedError, TypeError, AttributeError):  # the last two: no scikit-learn estimator
         return False
 
 
@@ -111,13 +111,13 @@ def fit_clone(
     return clone(estimator).fit(X, y, **params)
 
 
-# Classes, and the columns of what an estimator says of them
+# Classes, and the columns of probabilities and scores
 
 
 def joint_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted classes of `labels` and those that only a fitted estimator knows.
+    """Return the sorted union of the classes of `labels` and of a fitted estimator.
 
-    A frozen classifier has to know all labels; another may have been fitted on some of them.
+    The classes of a frozen one must include all labels; another may have seen only some of them.
     """
     known = np.unique(_known_classes(estimator, np.unique(labels)))
     if isinstance(estimator, FrozenEstimator):
@@ -133,7 +133,7 @@ def _known_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_given(values: NDArray[Any], estimator: Any, X: Any) -> None:
-    """Raise for probabilities that are none, naming the classifier that gave them."""
+    """Raise for invalid probabilities, with the name of the classifier that returned them."""
     try:
         check_values(values, name=f"predict_proba of {type(estimator).__name__}")
     except ValueError as error:
@@ -153,9 +153,9 @@ def class_columns(
     """Return the `method` of a fitted classifier, with the columns in the order of `classes`.
 
     `method` is "predict_proba", "predict_log_proba" or "decision_function"; scores of two classes
-    in one column, (n_samples,), are those of ``classes[1]``. A class that the classifier does not
-    know has probability 0, or the least possible score. A class that only the classifier knows is
-    an error or, with `leave_out`, left out, so that the others may not sum to 1.
+    in one column, (n_samples,), are those of ``classes[1]``. A class that the classifier lacks has
+    probability 0, or the least possible score. A class of the classifier that `classes` lacks is
+    an error or, with `leave_out`, left out: then rows of probabilities may sum to less than 1.
     """
     values = np.asarray(getattr(estimator, method)(X))
     if method == "predict_proba" and values.ndim == 2 and len(values):
@@ -181,7 +181,7 @@ def class_columns(
         )
     if np.array_equal(position, np.arange(len(classes))):
         return values
-    # The least score is finite, because scikit-learn's checks refuse infinity.
+    # The least score is finite because scikit-learn's checks refuse infinity.
     dtype = np.result_type(values, np.float16)
     absent = {"predict_proba": 0.0, "predict_log_proba": -np.inf}
     fill = absent.get(method, np.finfo(dtype).min)
@@ -204,8 +204,8 @@ def folds_of(
     """Return (train, test) of folds that leave out every sample once.
 
     An int is a number of folds, stratified by labels where there are any. With `groups`, the
-    samples of a group are left out together. So are equal rows of X; folds of a splitter stay as
-    it draws them, and copies of what they leave out leave the training part. A caller who has
+    samples of a group are left out together. So are equal rows of X. Folds of a splitter are left
+    as it draws them, but copies of test rows are removed from the training part. A caller who has
     looked for copies passes ``find_copies=False``.
     """
     n_samples = _num_samples(X)
@@ -249,7 +249,7 @@ def lists_folds(cv: Any) -> bool:
 def _folds_of_distinct(
     splitter: Any, X: Any, labels: NDArray | None, copies: NDArray[np.intp]
 ) -> Folds:
-    """Return folds of the first of all equal rows; the others go where it goes."""
+    """Return folds drawn for the first of each set of equal rows; the others join its part."""
     first = np.unique(copies, return_index=True)[1]
     some = None if labels is None else labels[first]
     folds = []
@@ -260,7 +260,7 @@ def _folds_of_distinct(
 
 
 def _grouped(cv: Any, groups: Any) -> Any:
-    """Return `cv`; where there are groups, a splitter that respects them for a number of folds."""
+    """Return `cv` or, for a number of folds with groups, a StratifiedGroupKFold."""
     if groups is None or not (cv is None or isinstance(cv, Integral)):
         return cv
     return StratifiedGroupKFold(5 if cv is None else int(cv))
@@ -312,14 +312,15 @@ def _columns_of_fold(
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> NDArray[np.floating]:
+    """Return the columns of the samples `test` by a clone fitted on `train`."""
     return columns(fit_clone(estimator, X, y, train, params), _safe_indexing(X, test))
 
 
-# What an outer estimator shows of the inner one, and hands on to it
+# What an outer estimator takes over from the inner one, and passes on to it
 
 
 def show_inner(outer: Any, inner: Any) -> None:
-    """Copy number and names of the features from the fitted `inner`, where it has them."""
+    """Copy `n_features_in_` and `feature_names_in_` of the fitted `inner`, where it has them."""
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(inner, name):
             setattr(outer, name, getattr(inner, name))
@@ -403,8 +404,8 @@ def weight_params(
 def group_params(estimator: Any, groups: ArrayLike | None) -> dict[str, Any]:
     """Return the parameter of ``estimator.fit`` that takes groups, {} if it takes none.
 
-    So that its folds keep together what those around it do. ``**kwargs`` are for other things,
-    except for a search whose folds a splitter draws.
+    Then its own folds keep groups together too. ``**kwargs`` do not count, except for a search
+    whose folds a splitter draws.
     """
     if groups is None:
         return {}
@@ -416,7 +417,7 @@ def group_params(estimator: Any, groups: ArrayLike | None) -> dict[str, Any]:
 
 
 class PredictByProba:
-    """The answer of whatever returns probabilities: the class of the largest."""
+    """Mixin with `predict`: the class of the largest probability."""
 
     classes_: NDArray[Any]
 
@@ -454,13 +455,13 @@ class MetaMixin(MetaEstimatorMixin):
         return {"estimator": self.estimator}
 
     def _keep(self, fitted: Any, labels: NDArray[Any]) -> None:
-        """Keep a fitted classifier, and show its features and classes, with those of `labels`."""
+        """Set `estimator_`, `classes_` (with those of `labels`) and the attributes of features."""
         self.estimator_ = fitted
         self.classes_ = joint_classes(fitted, labels)
         show_inner(self, fitted)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the router: `fit` hands on what the estimators inside and `cv` request."""
+        """Return the router: `fit` passes on what the estimators inside and `cv` request."""
         return fit_router(self, cv=self.cv, **self._inside())
 
     def __sklearn_tags__(self) -> Tags:
@@ -468,7 +469,7 @@ class MetaMixin(MetaEstimatorMixin):
         inside = self._inside()
         if inside:
             tags.input_tags = common_input_tags(*inside.values())
-        if set(inside) == {"scorer"}:  # which alone decides whether labels are needed
+        if set(inside) == {"scorer"}:  # the scorer alone decides whether labels are needed
             tags.target_tags.required = get_tags(inside["scorer"]).target_tags.required
         return tags
 
@@ -483,7 +484,7 @@ class MetaClassifier(MetaMixin, ClassifierMixin, BaseEstimator):
 
 
 class DelegatingClassifier(MetaClassifier):
-    """A classifier that answers by the fitted classifier inside, `estimator_`.
+    """A classifier whose predictions are those of the fitted classifier inside, `estimator_`.
 
     `fit` sets `estimator_` and `classes_`, which may hold more classes than those that
     `estimator_` was fitted on.
@@ -572,7 +573,7 @@ class DelegatingClassifier(MetaClassifier):
 def indexable_samples(
     X: Any, y: ArrayLike | None, **of_rows: Any
 ) -> tuple[Any, NDArray[Any] | None, int]:
-    """Return the X of a meta-estimator in a form that can be indexed, labels, and its length."""
+    """Return the X of a meta-estimator in a form that can be indexed, the labels and n_samples."""
     if y is None:
         refuse_other_rows(X=X, **of_rows)
     X = as_features(X)
@@ -585,7 +586,7 @@ def indexable_samples(
 def samples_and_labels(X: Any, y: ArrayLike, **of_rows: Any) -> tuple[Any, NDArray[Any]]:
     """Return the X of a meta-estimator in a form that can be indexed, and its class labels.
 
-    `of_rows` is what else there is by sample, such as weights: in the same order, if indexes tell.
+    `of_rows` holds other values of the samples, such as weights. Indexes in another order raise.
     """
     refuse_other_rows(X=X, y=y, **of_rows)
     labels = check_class_labels(y)

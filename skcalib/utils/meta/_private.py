@@ -32,10 +32,10 @@ from sklearn.utils.validation import (
 from ..checking._arrays import calling
 from ..checking._guard import told
 
-# Decorated functions keep their signatures. scikit-learn's decorators have no types: behind them,
-# mypy and pyright would see neither a misspelled argument nor what `fit` returns.
+# The type of a decorated function. scikit-learn's decorators have no types: without this, mypy and
+# pyright would see neither a misspelled argument nor what `fit` returns.
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-# Types of arguments whose check is remembered, and of how many calls.
+# Types of arguments whose check is remembered, and the largest number of calls remembered.
 _PLAIN = {bool, int, float, str, type(None)}
 _MOST_REMEMBERED = 100
 
@@ -61,7 +61,7 @@ def validate_params(
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
                 arguments.bind(*args, **kwargs)
-            except TypeError as error:  # which does not say whose argument it is
+            except TypeError as error:  # it does not name the function
                 raise TypeError(f"{function.__name__}() {error}") from None
             return check_and_call(*args, **kwargs)
 
@@ -97,7 +97,7 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorate
 
 @contextmanager
 def all_or_nothing_of(estimator: Any) -> Iterator[None]:
-    """Give an estimator its attributes back if something fails or is interrupted."""
+    """Restore the attributes of an estimator if the block fails or is interrupted."""
     before = vars(estimator).copy()
     try:
         yield
@@ -108,10 +108,10 @@ def all_or_nothing_of(estimator: Any) -> Iterator[None]:
 
 
 def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated], Decorated]:
-    """Return scikit-learn's decorator of `fit`, which checks parameters, with one more promise.
+    """Return scikit-learn's decorator of `fit`, which checks parameters, made all-or-nothing.
 
-    If a fit fails or is interrupted, the estimator stays as it was: what it learned before is not
-    half replaced. A fit that changes something in place has to undo that itself.
+    If a fit fails or is interrupted, the estimator keeps the attributes that it had before. A fit
+    that changes something in place has to undo that itself.
     `prefer_skip_nested_validation` is False where estimators inside validate their own parameters.
     """
     check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
@@ -155,11 +155,11 @@ class LabeledProbaScorer(_Scorer):
     def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
         if not hasattr(estimator, "classes_"):
             check_is_fitted(estimator)
-        # A copy: estimators with other classes may be scored at the same time. `labels` of the
-        # user come last and win.
+        # A copy: estimators with other classes may be scored at the same time. `labels` that the
+        # user gives come last and override the classes.
         labeled = copy(self)
         labeled._kwargs = {"labels": estimator.classes_, **self._kwargs}
-        # The classes are those of the estimator: there is no other order to tell of.
+        # The classes are those of the estimator, so the columns are in their order.
         with told():
             return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)
 
@@ -178,12 +178,12 @@ def set_training(net: Any, training: bool) -> None:
 
 
 def without_steps(net: Any) -> Any:
-    """Return a clone of an MLPClassifier whose `partial_fit` draws weights and leaves them so."""
+    """Return a clone of an MLPClassifier whose `partial_fit` draws weights and does not train."""
     untrained = clone(net)
     untrained._fit_stochastic = lambda *args, **kwargs: None
     return untrained
 
 
 def predict_nonlinearity(net: Any) -> Any:
-    """Return what a fitted skorch net applies to its output, a tensor, in `predict_proba`."""
+    """Return the function that a fitted skorch net applies to its output in `predict_proba`."""
     return net._get_predict_nonlinearity()

@@ -1,4 +1,4 @@
-"""What a fit that takes long tells meanwhile."""
+"""Progress of a fit that takes long: its steps, printed with their seconds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Telling = Callable[[str], AbstractContextManager[None]]
 
 
 def silent(name: str) -> AbstractContextManager[None]:
-    """Tell nothing of a step."""
+    """Return a context for a step that prints nothing."""
     return nullcontext()
 
 
 def telling(source: str, verbose: int) -> Telling:
-    """Return a context for every step of a fit: it prints the step and its seconds at the end.
+    """Return a function that makes a context for a step, which prints its name and seconds.
 
-    Nothing is printed if `verbose` is 0, or of a step that fails.
+    Nothing is printed if `verbose` is 0, or for a step that fails.
     """
     if not verbose:
         return silent
@@ -37,13 +37,13 @@ def telling(source: str, verbose: int) -> Telling:
 
 
 def in_turn(calls: Iterable[Any], n_jobs: int | None, step: Telling, name: str) -> list[Any]:
-    """Return the results of delayed calls in their order; tell of each as it comes."""
+    """Return the results of delayed calls in their order; each call is a step of its own."""
     calls = list(calls)
     if step is silent:
         return Parallel(n_jobs=n_jobs)(calls)
     try:
         coming = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
-    except ValueError:  # a backend of joblib that returns all of them at once
+    except ValueError:  # a backend of joblib that returns all results at once
         with step(f"{name} 1 to {len(calls)}"):
             return Parallel(n_jobs=n_jobs)(calls)
     results = []

@@ -1,4 +1,4 @@
-"""What meta-estimators need of a difficulty scorer, or of a Pipeline that ends in one."""
+"""Calls of a difficulty scorer, or of a Pipeline that ends in one, for meta-estimators."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ def fit_difficulty(
 ) -> tuple[Any, NDArray]:
     """Fit a scorer, or a Pipeline that ends in one, and rank the samples that it was fitted on.
 
-    The samples pass through the transformers of a Pipeline once, by `fit_transform`, so that
-    ``memory=`` can save them from a second time. `fit_params` go to the scorer itself. Where a
-    step resamples, the scorer is fitted on what the step returns, and the given samples are
-    scored as new ones. Fits in place: pass a clone. Return the fitted scorer or Pipeline, and the
-    difficulty (n_samples,).
+    The samples pass through the transformers of a Pipeline once, by `fit_transform`, which
+    ``memory=`` can cache. `fit_params` go to the scorer itself. Where a step resamples, the scorer
+    is fitted on what the step returns, and the given samples are scored as new ones. Fits in
+    place: pass a clone. Return the fitted scorer or Pipeline, and the difficulty (n_samples,).
     """
     if isinstance(scorer, FrozenEstimator):
         return scorer, score(scorer, X, y)
     if not isinstance(scorer, Pipeline):
         _check_scores(scorer, "fit_difficulty")
-        # A scorer without the mixin may lack it.
+        # A scorer without the mixin may lack `fit_ranking`.
         ranked = getattr(scorer, "fit_ranking", scorer.fit_difficulty)
         return scorer, ranked(X, y, **fit_params)
     if any(_resamples(step) for _, step in scorer.steps[:-1]):
@@ -39,7 +38,7 @@ def fit_difficulty(
             )
         return scorer, score(scorer.fit(X, y), X, y)
     *steps, (name, final) = scorer.steps
-    # With memory, a Pipeline fits copies of its transformers, which its steps then hold.
+    # With memory, a Pipeline fits copies of its transformers and puts them into its steps.
     before = Pipeline([*steps, (name, "passthrough")], memory=scorer.memory)
     final, difficulty = fit_difficulty(final, before.fit_transform(X, y), y, **fit_params)
     return Pipeline([*before.steps[:-1], (name, final)], memory=scorer.memory), difficulty
@@ -64,9 +63,9 @@ def score(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray:
 def fit_difficulty_of_used(
     scorer: Any, X: Any, y: NDArray | None, used: NDArray[np.intp], params: dict[str, Any]
 ) -> tuple[Any, NDArray]:
-    """Fit to the samples `used` alone; the difficulty (n_samples,) of the others is NaN.
+    """Return the scorer fitted on the samples `used` alone, and the difficulty (n_samples,).
 
-    Samples of weight 0 are left out in this way: some scorers could not judge them.
+    It is NaN for the others, such as samples of weight 0, which some scorers cannot score.
     """
     n_samples = _num_samples(X)
     if len(used) < n_samples:

@@ -1,4 +1,4 @@
-"""Tables: one way to return results of several columns, and the index of their rows."""
+"""Tables: results of several columns as a DataFrame or an array, and the index of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which types a stored model is made of."""
+"""The types that a stored model is made of."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _LIBRARIES = {"skcalib", "sklearn", "joblib", "skorch", "contextlib"}
 
 
 class SkcalibWarning(UserWarning):
-    """Base of every warning that skcalib raises on its own account.
+    """Base of every warning of skcalib itself.
 
     Examples
     --------
@@ -46,10 +46,10 @@ def warn(message: str, category: type[Warning] = SkcalibWarning) -> None:
 
 @contextmanager
 def collecting() -> Iterator[list[str]]:
-    """Collect the warnings of the package in a list, instead of warning.
+    """Collect the messages of the package's warnings in a list, instead of warning.
 
-    Those of this thread alone: ``warnings.catch_warnings`` changes the state of the process, and
-    two threads that do so at once end its warnings for good.
+    Only those of this thread: ``warnings.catch_warnings`` changes the state of the process, and
+    two threads that use it at once may leave the filters wrong for good.
     """
     notes: list[str] = []
     token = _collected.set(notes)
@@ -60,20 +60,20 @@ def collecting() -> Iterator[list[str]]:
 
 
 class _InThread:
-    """Stands for the pattern of a filter: matches messages in the thread that made it."""
+    """Pattern of a filter that matches messages only in the thread that made it."""
 
     def __init__(self, pattern: str) -> None:
         # scikit-learn hands the text of the pattern to its workers.
         self.pattern, self.thread = pattern, threading.get_ident()
 
     def match(self, text: str) -> bool:
-        """Tell whether the message is meant."""
+        """Tell whether the message begins with the pattern, in that thread."""
         return threading.get_ident() == self.thread and re.match(self.pattern, text) is not None
 
 
 @contextmanager
 def ignoring(category: type[Warning], pattern: str = "") -> Iterator[None]:
-    """Ignore warnings of others that begin with a pattern, in this thread alone."""
+    """Ignore warnings of other packages that begin with a pattern, in this thread alone."""
     module: Any = warnings
     ours = ("ignore", _InThread(pattern), category, None, 0)
     with _changing_filters:
