@@ -1,4 +1,4 @@
-"""Calibration of data that arrives in pieces: sums that add up."""
+"""Calibration metrics of data that arrives in pieces, from sums that add up."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
 
 class Summed(NamedTuple):
-    """A metric of sums over samples: what is summed, and the metric of the sums.
+    """A metric that is a function of sums over samples.
 
-    ``sums`` takes predictions and the edges of the bins; ``value`` takes what was summed, the
-    total weight and the norm.
+    ``sums`` computes the sums from predictions and the edges of the bins; ``value`` computes the
+    metric from the sums, the total weight and the norm.
     """
 
     sums: Callable[[Predictions, NDArray[np.float64]], NDArray[np.float64]]
@@ -61,7 +61,7 @@ def _brier_sum(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _gaps_in_cells(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
-    # At whose ends the Kolmogorov-Smirnov error looks for its maximum.
+    """Return the gaps summed over cells of confidence, for the Kolmogorov-Smirnov error."""
     n_cells = grid_steps(None)
     gaps = np.zeros(n_cells)
     for rows, confidence, correct in iter_top_label(predictions):
@@ -186,7 +186,7 @@ class CalibrationAccumulator:
             raise ValueError(
                 f"metrics must be a sequence of {list(_WITH_SUMS)}, got {cut(metrics)}."
             )
-        # Plain numbers until the first update, which knows the shapes.
+        # Scalars until the first update, which gives the shapes.
         self.metric_sums_ = {name: np.zeros(()) for name in names}
         self.classes_: NDArray[Any] | None = None
         self._columns: tuple[int, ...] | None = None
@@ -211,8 +211,8 @@ class CalibrationAccumulator:
             nothing.
         y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes, or of the positive class; columns as in the updates
-            before. The chunks of a dask array are added up where they are; if nothing names the
-            classes, the labels are passed over once before.
+            before. The chunks of a dask array are added up where they are; if neither `labels` nor
+            an earlier update gives the classes, a pass over the labels finds them first.
         sample_weight : array-like or dask array of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k samples.
 
@@ -242,14 +242,14 @@ class CalibrationAccumulator:
             return self
         if _is_empty(y_true, "y_true") and _is_empty(y_proba, "y_proba"):
             return self
-        # () for the positive class alone, (n_classes,) for a column a class.
+        # () for the positive class alone, (n_classes,) for one column per class.
         columns = as_proba(y_proba, in_blocks=True).shape[1:]
         if self._columns not in (None, columns):
             raise ValueError(
                 f"y_proba must have the columns of the updates before, {self._columns}, "
                 f"got {columns}."
             )
-        # `classes_` has the positive class last, so `pos_label` has nothing left to say; but the
+        # `classes_` has the positive class last, so `pos_label` is not needed any more; but the
         # columns of shares are in the order of `labels`.
         known = self.classes_ is not None
         as_given = not known or (holds_shares(y_true) and self.labels is not None)
@@ -261,8 +261,8 @@ class CalibrationAccumulator:
             pos_label=self.pos_label if as_given else None,
             defer_values=True,
         )
-        # The sums come first: a fault in a late block must not leave half an update behind. They
-        # are new arrays, for the old ones may be read-only where they come from another process.
+        # Compute all sums before any is stored: an error in a late block must not leave half an
+        # update. They are new arrays, since old ones from another process may be read-only.
         with np.errstate(over="ignore"):
             sums = self.sums_ + sums_between(predictions, self.edges_) * predictions.unit
             metric_sums = {
@@ -278,7 +278,7 @@ class CalibrationAccumulator:
         self._columns = columns
         # (label, label): all labels so far are positive, and the other class is not known yet.
         if len(np.unique(predictions.classes)) == len(predictions.classes):
-            # Later updates may lack a class: what the columns are is settled here.
+            # Later updates may lack a class: the classes of the columns are stored here.
             self.classes_ = predictions.classes
         return self
 
@@ -325,8 +325,8 @@ class CalibrationAccumulator:
         """Return the interval of a binned error of all samples so far.
 
         It is that of :func:`calibration_error_interval`, computed from the sums, so its cost does
-        not depend on the number of samples. Weights count as numbers of samples. On real models 95
-        % intervals hold the maximum error in 88 to 93 % of draws, the others in 94 to 98 %.
+        not depend on the number of samples. Weights count as numbers of samples. On real models
+        95 % intervals contain the maximum error in 88 to 93 % of draws, the others in 94 to 98 %.
 
         Parameters
         ----------
@@ -363,15 +363,15 @@ class CalibrationAccumulator:
     def evidence(self) -> Evidence:
         """Return the evidence that the probabilities are wrong, which may be looked at any time.
 
-        If every label has the probabilities that are stated for it, whatever came before, the
-        e-value exceeds ``1 / alpha`` ever with probability `alpha` at most, however often it is
-        looked at, and whenever one stops. It is the mean return of bets on fixed maps of the
-        probabilities [1]_: slopes and shifts of the log-odds for two classes, slopes of all
-        logits and a shift of every class for several.
+        If the probabilities are right, whatever came before, the e-value ever exceeds
+        ``1 / alpha`` with probability `alpha` at most, however often one looks and whenever one
+        stops. It is the mean return of bets on fixed maps of the probabilities [1]_: slopes and
+        shifts of the log-odds for two classes, slopes of all logits and a shift of every class for
+        several.
 
-        Labels may come late and in any order, as long as when they come does not depend on what
-        they are. Labels that depend on each other, of samples that belong together, void the
-        promise; so does a model that is updated on labels before they are added here.
+        Labels may come late and in any order, as long as their delay does not depend on their
+        values. The guarantee fails if labels depend on each other, as those of samples that belong
+        together do, and if the model is updated on labels before they are added here.
 
         Returns
         -------
@@ -388,7 +388,7 @@ class CalibrationAccumulator:
 
         See Also
         --------
-        calibration_test : The p-value of one look at all samples, which finds more.
+        calibration_test : The p-value of a single look at all samples, with more power.
 
         References
         ----------
@@ -416,8 +416,8 @@ class CalibrationAccumulator:
         Returns
         -------
         sentence : str
-            What the map does with which the probabilities would fit the labels best, among those
-            that :meth:`evidence` bets on. It says nothing of whether chance explains it.
+            The change with which the probabilities would fit the labels best, among the maps that
+            :meth:`evidence` bets on. It may be due to chance.
 
         Raises
         ------
@@ -506,7 +506,7 @@ class CalibrationAccumulator:
         return found
 
     def _take(self, state: dict[str, Any]) -> None:
-        """Take sums and classes from a dict of plain values."""
+        """Set sums and classes from a dict of plain values, as JSON holds them."""
         sums = np.array(state["sums_"], dtype=np.float64)
         metric_sums = {
             name: np.array(values, dtype=np.float64)
@@ -524,8 +524,8 @@ class CalibrationAccumulator:
     def gather(self, group: Any = None) -> CalibrationAccumulator:
         """Return the sum of the accumulators of all processes of ``torch.distributed``.
 
-        Every process calls it, and every process gets the sum: its own :meth:`result` is that of
-        its own samples alone.
+        Every process must call it, and every process gets the sum. :meth:`result` of the
+        accumulator itself remains that of the samples of its own process.
 
         Parameters
         ----------
@@ -535,7 +535,7 @@ class CalibrationAccumulator:
         Returns
         -------
         total : CalibrationAccumulator
-            The sum, a new accumulator; where torch runs no group of processes, a copy.
+            The sum, a new accumulator; a copy if torch runs no group of processes.
 
         Raises
         ------
@@ -570,7 +570,7 @@ class CalibrationAccumulator:
         return f"CalibrationAccumulator(n_bins={len(self.edges_) - 1}, samples={n:g}{error})"
 
     def _empty(self) -> CalibrationAccumulator:
-        """Return one without samples, which knows the classes if they are known."""
+        """Return an accumulator without samples, with the same options and classes."""
         empty = copy(self)
         empty.sums_ = np.zeros_like(self.sums_)
         empty.metric_sums_ = {name: np.zeros(()) for name in self.metric_sums_}
@@ -608,14 +608,14 @@ class CalibrationAccumulator:
 
 
 def _plain(value: Any) -> Any:
-    """Return arrays, labels and sums as JSON can hold them."""
+    """Return a value as dicts, lists and numbers, which JSON can hold."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     return np.asarray(value).tolist()  # None and text as they are
 
 
 def _common(some: Any, other: Any, what: str) -> Any:
-    """Return what two accumulators know; None, what one of them does not know, fits anything."""
+    """Return the common value of two accumulators; None is unknown and fits any value."""
     if some is None or other is None:
         return other if some is None else some
     if not np.array_equal(some, other):
@@ -646,7 +646,7 @@ def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
 def _summed_over_chunks(
     empty: CalibrationAccumulator, y_true: Any, y_proba: Any, sample_weight: Any
 ) -> CalibrationAccumulator:
-    """Return the accumulator `empty`, which has no samples, with those of all chunks."""
+    """Return the sum over the chunks, each added to a copy of `empty`, which has no samples."""
     proba, labels, weight = aligned(
         True, y_proba=y_proba, y_true=y_true, sample_weight=sample_weight
     )

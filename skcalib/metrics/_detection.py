@@ -27,7 +27,7 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 
 Report = dict[str, dict[str, float]]
 
-# A true-positive rate of exactly the limit must not miss it by rounding.
+# Slack for rounding: a true-positive rate equal to the limit must reach it.
 _RATE_SLACK = 1e-12
 
 
@@ -122,10 +122,10 @@ def misclassification_report(
     Returns
     -------
     report : dict of str -> dict of str -> float, or DataFrame
-        For every score, all in [0, 1]: ``fpr_at_tpr``, the fraction of the wrong predictions that
-        is kept where the fraction `tpr` of the correct ones is (smaller = better); ``auroc``;
-        ``aupr_success`` and ``aupr_error``, the average precision of finding correct predictions
-        by high and wrong ones by low confidence (larger = better).
+        For every score, all in [0, 1]: ``fpr_at_tpr``, the fraction of the wrong predictions at or
+        above the threshold that the fraction `tpr` of the correct ones reaches (smaller = better);
+        ``auroc``; ``aupr_success`` and ``aupr_error``, the average precision of finding correct
+        predictions by high and wrong ones by low confidence (larger = better).
 
     Raises
     ------
@@ -192,10 +192,10 @@ def ood_report(
     -------
     report : dict of str -> dict of str -> float, or DataFrame
         For every score, all in [0, 1]: ``fpr_at_tpr``, the fraction of the out-of-distribution
-        samples that passes where the fraction `tpr` of the in-distribution ones does (smaller =
-        better); ``auroc``; ``aupr_in`` and ``aupr_out``, the average precision of finding
-        in-distribution samples by high and out-of-distribution ones by low scores (larger =
-        better).
+        samples at or above the threshold that the fraction `tpr` of the in-distribution ones
+        reaches (smaller = better); ``auroc``; ``aupr_in`` and ``aupr_out``, the average precision
+        of finding in-distribution samples by high and out-of-distribution ones by low scores
+        (larger = better).
 
     Raises
     ------
@@ -301,7 +301,7 @@ def _check_both_kinds(
 ) -> None:
     """Raise unless there are samples of both kinds, counting those of positive weight.
 
-    `first` says who is of the first kind, or its share of a sample.
+    `first` is 1 for a sample of the first kind, else 0, or a share.
     """
     used = first if weight is None else first[weight > 0]
     if used.min() == 1 or used.max() == 0:
@@ -311,14 +311,14 @@ def _check_both_kinds(
 def _measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:
     """Return FPR at `tpr`, AUROC, and the average precision of positives and of negatives.
 
-    What functions of scikit-learn give one by one, from one sort for all four.
+    The same as scikit-learn's functions, with one sort for all four.
     """
     positive, negative = groups.positive, groups.weight - groups.positive
-    # Scores decrease: sums up to a group are what a threshold at its score accepts.
+    # Scores decrease: a threshold at the score of a group accepts the sums up to that group.
     found, false = np.cumsum(positive), np.cumsum(negative)
     # Pairs in which the positive sample scores higher, ties counted as half.
     auroc = negative @ (found - positive / 2) / (found[-1] * false[-1])
-    # Reversed, for the negatives are found by low scores.
+    # Reversed: the negatives are found by low scores.
     from_below = negative[::-1], np.cumsum(negative[::-1]), np.cumsum(positive[::-1])
     return (
         _fpr_at_tpr(found, false, tpr),

@@ -1,10 +1,10 @@
-"""Evidence against probabilities that may be looked at any time: a bet on maps that repair them.
+"""Anytime-valid evidence against probabilities: bets on maps that would repair them.
 
-With p the stated probabilities of a sample and y its label, ``q_t(y | p) / p(y)`` is what a bet on
-the map ``q_t`` returns. If the probabilities are right given the past, its mean is 1, whatever
-came before. So the product over samples, and any weighted mean of products over a fixed set of
-maps, exceeds 1 / alpha ever with probability alpha at most (Ville's inequality). The logarithms
-add up.
+With p the stated probabilities of a sample and y its label, a bet on the map ``q_t`` returns
+``q_t(y | p) / p(y)``. If the probabilities are right given the past, the expected return is 1. So
+the product over samples, and any weighted mean of such products over a fixed set of maps, is a
+nonnegative martingale with mean 1. It ever exceeds 1 / alpha with probability alpha at most
+(Ville's inequality). The logarithms add up over samples.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..utils.checking._proba import LOSS_FLOOR, iter_proba_blocks
 from ..utils.checking._validation import Predictions
 from ..utils.computing._blocks import row_sum
 
-# Slopes and shifts of log-odds that the mixture bets on, each half of the next: an error of any
-# size in between is found at more than .8 of the rate at which its own map would find it. A grid
-# of equal steps finds .45 of the models too sure by 1.1 where this finds all of them
+# Logarithms of slopes, and shifts, of the log-odds in the mixture, each half of the next: an error
+# of any size in between is found at more than .8 of the rate at which its own map would find it. A
+# grid of equal steps finds .45 of the models too sure by 1.1 where this finds all of them
 # (benchmarks.daily_looks).
 _HALVES = 2.0 ** -np.arange(6)
 LOG_SLOPES = 1.2 * np.concatenate([-_HALVES, [0.0], _HALVES[::-1]])
@@ -30,7 +30,7 @@ SHIFTS = 1.5 * np.concatenate([-_HALVES, [0.0], _HALVES[::-1]])
 
 
 class Evidence(NamedTuple):
-    """Evidence against right probabilities: larger e-value, smaller p-value = more."""
+    """Evidence that probabilities are wrong: larger e-value, smaller p-value = more."""
 
     e_value: float
     pvalue: float
@@ -64,12 +64,12 @@ def log_ratios(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _log(proba: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Never too small: the ratio to a larger p is a bet at less than fair odds.
+    # The floor is conservative: a larger p lowers the return q / p.
     return np.log(np.maximum(proba, LOSS_FLOOR))
 
 
 def _of_two(codes: NDArray[np.intp], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log-ratios of ``logit q = a logit p + b``; log q(y) is that of a sigmoid."""
+    """Return the sums of log-ratios for all maps ``logit q = a logit p + b``, (n_maps,)."""
     sign = np.where(codes == 1, -1.0, 1.0)
     before = np.logaddexp(0, sign * log_odds).sum()
     after = [
@@ -81,16 +81,17 @@ def _of_two(codes: NDArray[np.intp], log_odds: NDArray[np.float64]) -> NDArray[n
 
 
 def _of_classes(codes: NDArray[np.intp], proba: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums of log-ratios of several classes, (1 + n_classes, n_shifts)."""
     logs = _log(proba)
     logs -= np.log(row_sum(np.exp(logs)))[:, np.newaxis]
     of_label = logs[np.arange(len(codes)), codes].sum()
     n_samples = np.bincount(codes, minlength=proba.shape[1])
-    # p^a / sum_j p_j^a against p
+    # q_k = p_k^a / sum_j p_j^a
     slopes = [
         (slope - 1) * of_label - np.log(row_sum(np.exp(slope * logs))).sum()
         for slope in np.exp(LOG_SLOPES)
     ]
-    # The odds of class k times e^b: p_k e^b or another p_j, over 1 + p_k (e^b - 1).
+    # The odds of class k times e^b: q_k = p_k e^b / s, q_j = p_j / s, s = 1 + p_k (e^b - 1).
     stated = np.exp(logs)
     shifts = [
         shift * n_samples - np.log1p(stated * np.expm1(shift)).sum(axis=0) for shift in SHIFTS
@@ -99,30 +100,31 @@ def _of_classes(codes: NDArray[np.intp], proba: NDArray[np.float64]) -> NDArray[
 
 
 def log_weights(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the logarithms of the weights of all maps, whose sum is 1."""
+    """Return the logarithms of the weights of all maps; the weights sum to 1."""
     if len(shape) == 1:
         return np.full(shape, -np.log(shape[0]))
-    # Half for the slopes, half for the shifts of all classes alike.
+    # Half of the weight for the slopes, half for the shifts, equal over the classes.
     n_classes, n_maps = shape[0] - 1, shape[1]
     rows = np.array([0.5, *[0.5 / n_classes] * n_classes]) / n_maps
     return np.log(np.broadcast_to(rows[:, np.newaxis], shape))
 
 
 def evidence_of(log_e_value: float) -> Evidence:
-    """Return the e-value of a logarithm, and the p-value that is valid at any time."""
+    """Return the e-value and the anytime-valid p-value ``min(1, 1 / e_value)``."""
     with np.errstate(over="ignore"):  # beyond 1e308 it is infinite
         e_value = float(np.exp(log_e_value))
     return Evidence(e_value, float(np.exp(min(0.0, -log_e_value))))
 
 
 def evidence_of_sums(sums: NDArray[np.float64]) -> Evidence:
-    """Return the evidence of sums of log-ratios."""
+    """Return the evidence of sums of log-ratios over samples, one for every map."""
     return evidence_of(float(logsumexp(sums + log_weights(sums.shape))))
 
 
 def explanation(sums: NDArray[np.float64], classes: NDArray | None) -> str:
-    """Return a sentence: with which map the probabilities would fit the labels best."""
-    # A slope or shift counts where it gains more than it would by chance once in a hundred times.
+    """Return a sentence on the map under which the probabilities fit the labels best."""
+    # A slope or shift must raise the log-likelihood by more than it does by chance with
+    # probability .01.
     changed = np.arange(len(SHIFTS)) != len(SHIFTS) // 2
     n_changes = np.add.outer(changed, changed).ravel() if sums.ndim == 1 else 1 * changed
     score = sums - chi2.isf(0.01, 1) / 2 * n_changes

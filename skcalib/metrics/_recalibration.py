@@ -1,9 +1,9 @@
 """Is one model worse calibrated than another on the same samples? A paired test.
 
-Cox's recalibration, logit q = a + b logit p, gains G nats per sample of log-likelihood, of nothing
-where a model is calibrated. 2 G is the squared distance of (a, b) from (0, 1) in units of its
-standard error times n, so the standard error of sqrt(2 G) is about 1 / sqrt(n) however far the
-model is off, while that of G itself is larger the further it is. Hence the roots are compared.
+Cox's recalibration, logit q = a + b logit p, raises the log-likelihood by G nats per sample; G is
+0 if the model is calibrated. 2 n G is about the squared distance of (a, b) from (0, 1) in standard
+errors. So the standard error of sqrt(2 G) is about 1 / sqrt(n) for every G, while that of G grows
+with G. Therefore the roots are compared.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy.special import expit, logit, ndtr
 
 from ..utils.checking._proba import LOSS_FLOOR
 
-_STEPS, _ENOUGH = 50, 1e-9  # Newton's steps, which end at a gain per sample of so many nats
-_SHORTEST = 1e-6  # of a step that is halved until the likelihood grows
-_RIDGE = 1e-9  # where all samples say the same
+_STEPS, _ENOUGH = 50, 1e-9  # most Newton steps; a gain below so many nats per sample ends them
+_SHORTEST = 1e-6  # shortest part of a step, which is halved until the likelihood grows
+_RIDGE = 1e-9  # keeps the Hessian invertible where all probabilities are equal
 
 
 class Recalibration(NamedTuple):
@@ -31,7 +31,7 @@ class Recalibration(NamedTuple):
 def recalibration(
     proba: NDArray[np.floating], outcome: NDArray[Any], weight: NDArray[np.float64]
 ) -> Recalibration:
-    """Return how far probabilities of outcomes are from calibration, by Cox's recalibration."""
+    """Fit Cox's recalibration, and return sqrt(2 G) with the contributions of the samples."""
     x = logit(np.clip(proba.astype(np.float64), LOSS_FLOOR, 1 - LOSS_FLOOR))
     design = np.stack([np.ones_like(x), x])
     share = weight / weight.sum()
@@ -66,7 +66,7 @@ def paired_pvalue(
     weight: NDArray[np.float64],
     groups: NDArray[np.intp] | None,
 ) -> float:
-    """Return the p-value of two models that are as far from calibration, two-sided."""
+    """Return the two-sided p-value of the null hypothesis that G of two models is equal."""
     parts = weight * (other.influence - first.influence)
     if groups is not None:
         parts = np.bincount(groups, parts).astype(np.float64)

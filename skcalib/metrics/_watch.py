@@ -1,4 +1,4 @@
-"""An alarm for a model in use: bets that start anew, so that good days do not hide bad ones."""
+"""An alarm for a model in use: bets that restart, so that good days do not hide bad ones."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FORMAT = "skcalib.CalibrationWatch 1"
 class _Stream:
     """The bets on all samples, or on those of one group.
 
-    Bets start at every look j with 1 / (j (j + 1)) of the money, of which 1 / (j + 1) is left
-    after look j: a mean of bets at fair odds, whenever the probabilities went wrong. `wealth` has
-    the logarithm for every map.
+    A bet starts at every look j with the fraction 1 / (j (j + 1)) of the money; after look j, 1 /
+    (j + 1) is not yet bet. The total is a weighted mean of fair bets, and one of them starts just
+    when the probabilities go wrong. `wealth` is the logarithm of the money on every map.
     """
 
     share: float
@@ -51,8 +51,8 @@ class _Stream:
         return float(self.looks[-1]["log_e"])
 
     def story(self, classes: NDArray | None, what: str) -> str:
-        """Return what has gone wrong, since which look."""
-        # Evidence has grown since it was smallest; before the first look it is 1.
+        """Return a sentence on what is wrong, and since which look."""
+        # Evidence has grown since its minimum; before the first look, its logarithm is 0.
         smallest = np.argmin([0.0, *(look["log_e"] for look in self.looks[:-1])])
         since = self.looks[int(smallest) :]
         n, stated, seen = (
@@ -68,13 +68,13 @@ class CalibrationWatch:
     """An alarm for the probabilities of a model in use, which may be looked at every day.
 
     Each call of :meth:`update` adds the samples whose labels have arrived. If the probabilities
-    are right, an alarm is raised *ever* with probability `alpha` at most, however many looks there
-    are. As the evidence of a :class:`CalibrationAccumulator`, it bets on maps that would repair
-    the probabilities [1]_; but its bets start anew at every look, so that a hundred good days do
-    not hide that the model is wrong since yesterday. The state has a fixed size, but for one line
-    for every look.
+    are right, the probability that it *ever* raises an alarm is at most `alpha`, however many
+    looks there are. Like the evidence of a :class:`CalibrationAccumulator`, it bets on maps that
+    would repair the probabilities [1]_, but its bets restart at every look, so that a hundred good
+    days do not hide that the model is wrong since yesterday. The state has a fixed size, except
+    for one entry per look.
 
-    An alarm stays: begin with a new watch when the model has been repaired.
+    An alarm stays: start a new watch once the model is repaired.
 
     Parameters
     ----------
@@ -86,24 +86,24 @@ class CalibrationWatch:
     Attributes
     ----------
     alarm_ : str or None
-        What was wrong since when at the first alarm; None if there was none.
+        Sentence on what was wrong, and since when, at the first alarm; None if there was none.
     looks_ : list of dict
-        For every look its "name", the number of "samples", the sums "stated" of their confidence
-        and "seen" of those that are right (or positive), and the logarithm "log_e" of the evidence
-        of all samples together.
+        For every look: its "name", the number of its "samples", the sum of their confidence
+        ("stated"), the number of right (or positive) ones ("seen"), and "log_e", the logarithm of
+        the e-value of all samples so far.
     classes_ : ndarray of shape (n_classes,) or None
         Labels of the columns, from the first look on.
 
     See Also
     --------
-    CalibrationAccumulator : Its `evidence` adds up over machines and has no order of looks.
+    CalibrationAccumulator : Its `evidence` adds up over machines, in any order.
     calibration_test : The p-value of one look.
 
     Notes
     -----
-    Labels may come late, if when they come does not depend on what they are. Labels that depend on
-    each other, of samples that belong together, void the promise. ``python -m skcalib watch`` does
-    this with a file a day.
+    Labels may come late, if their delay does not depend on their values. The guarantee fails if
+    labels depend on each other, as those of samples that belong together do.
+    ``python -m skcalib watch`` does this with one file per day.
 
     References
     ----------
@@ -130,7 +130,7 @@ class CalibrationWatch:
     ) -> None:
         self.alpha = alpha
         self.alarm_: str | None = None
-        # It has no samples: it knows the classes.
+        # Without samples; it holds the options and the classes.
         self._empty = CalibrationAccumulator(
             metrics=["evidence"], labels=labels, pos_label=pos_label
         )
@@ -143,7 +143,7 @@ class CalibrationWatch:
 
     @property
     def looks_(self) -> list[dict[str, Any]]:
-        """What was seen at every look."""
+        """Samples, sums and evidence of every look."""
         return self._streams[""].looks if self._streams else []
 
     def update(
@@ -155,8 +155,8 @@ class CalibrationWatch:
         ----------
         y_true, y_proba : of :meth:`CalibrationAccumulator.update`
         by : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
-            Groups to watch beside all samples, in every look or in none. They share `alpha`: half
-            for all samples, 1 / (2 g (g + 1)) for the g-th group to appear.
+            Groups to watch besides all samples, in every look or in none. `alpha` is split: 1/2 of
+            it for all samples, 1 / (2 g (g + 1)) for the g-th group to appear.
         name : object, default=None
             Name of the look, such as a date; None counts the looks from 1.
 
@@ -190,7 +190,7 @@ class CalibrationWatch:
         return self
 
     def evidence(self) -> Evidence:
-        """Return the evidence of the last look, of all samples and groups together.
+        """Return the evidence after the last look, of all samples and groups together.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class CalibrationWatch:
         return f"CalibrationWatch(alpha={self.alpha:g}, looks={len(self.looks_)}, alarm={alarm})"
 
     def _log_e(self) -> float:
-        """Return the logarithm of the mean return, with what is kept for groups to come."""
+        """Return the logarithm of the mean return, with the share kept for groups to come."""
         streams = self._streams.values()
         logs = [np.log(stream.share) + stream.log_e for stream in streams]
         if len(logs) > 1:
@@ -275,6 +275,7 @@ class CalibrationWatch:
         return float(logsumexp(logs)) if logs else 0.0
 
     def _story(self) -> str:
+        """Return the sentence of the stream with the most evidence."""
         returns = {g: np.log(stream.share) + stream.log_e for g, stream in self._streams.items()}
         worst = max(returns, key=lambda g: returns[g])
         what = "positive" if self._empty._columns == () else "right"
@@ -285,7 +286,7 @@ class CalibrationWatch:
 def _parts(
     empty: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayLike, by: Any
 ) -> dict[str, CalibrationAccumulator]:
-    """Return an accumulator for every group."""
+    """Return the accumulators of all groups by name."""
     if is_chunked(y_true) or is_chunked(y_proba):
         raise TypeError("by must be None where y_true or y_proba is a dask array, got groups.")
     names, codes = group_codes(by, len(y_true), name="by")  # type: ignore[arg-type]
