@@ -58,8 +58,8 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
             f"{name} must hold class labels, integers or strings, got dtype {array.dtype}."
         )
     # numpy compares int64 with uint64 as floats, which merge labels beyond 2**53.
-    fits = array.dtype.kind == "b" or (array.dtype == np.uint64 and array.max() < _INT64_END)
-    return array.astype(np.int64) if fits else array
+    fits = array.dtype == np.uint64 and int(array.max()) < _INT64_END
+    return array.astype(np.int64) if fits or array.dtype.kind == "b" else array
 
 
 def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:

@@ -70,7 +70,7 @@ class Predictions(NamedTuple):
     proba: Any
     weight: NDArray[np.float64] | None
     classes: NDArray[Any]
-    unit: float = 1.0
+    unit: float
 
     @property
     def counts(self) -> NDArray[np.float64] | None:
