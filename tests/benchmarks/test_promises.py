@@ -9,6 +9,7 @@ import pytest
 import skcalib
 
 coverage = pytest.importorskip("benchmarks.coverage")
+fine_bins = pytest.importorskip("benchmarks.fine_bins")
 dependence = pytest.importorskip("benchmarks.dependence")
 false_alarms = pytest.importorskip("benchmarks.false_alarms")
 prior_shift = pytest.importorskip("benchmarks.prior_shift")
@@ -51,6 +52,7 @@ def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.guide_table(results("coverage")) in guide("intervals")
     assert coverage.table_of_widths(results("coverage")) in guide("intervals")
     assert coverage.text_of_widths(results("coverage")) in one_line(guide("intervals"))
+    assert fine_bins.table(results("fine_bins")) in guide("intervals")
     assert dependence.guide_table(results("dependence")) in guide("guarantees")
     differences = results("coverage_differences")
     assert coverage.table_of_differences(differences) in guide("intervals")
@@ -163,6 +165,34 @@ def test_prior_shift_keeps_that_on_sets_that_did_not_choose_its_constant():
     assert [round(mean, 4) for mean in means] == [0.0004, 0.0029]
     gains = [sum(moved[name]) / len(moved[name]) for name in names]
     assert [round(gain, 2) for gain in gains] == [-0.22, -0.26, -0.29]
+
+
+def test_lower_ends_hold_with_more_bins_than_the_samples_fill():
+    lines = results("fine_bins")
+    assert max(line["truth_above"] for line in lines) == 0
+    for norm, most in {"l1": 0.02, "l2": 0.07}.items():
+        below = {
+            size: max(
+                line["truth_below"]
+                for line in lines
+                if (line["norm"], line["larger"]) == (norm, size)
+            )
+            for size in fine_bins.LARGER
+        }
+        assert below[20] <= most < 0.8 < below[0]
+
+
+def test_fine_bins_are_measured_as_the_file_says(monkeypatch):
+    monkeypatch.setattr(fine_bins, "PER_BIN", (0.5,))
+    monkeypatch.setattr(fine_bins, "LARGER", (0, 20))
+    monkeypatch.setattr(fine_bins, "N_POPULATION", 100_000)
+    monkeypatch.setattr(fine_bins, "MODELS", {"overconfident": fine_bins.MODELS["overconfident"]})
+    rows = {(r["norm"], r["model"], r["larger"]): r for r in fine_bins.rows(4)}
+    assert len(rows) == 4
+    alone, joined = (rows["l2", "overconfident", larger] for larger in (0, 20))
+    assert alone["truth_below"] > joined["truth_below"]
+    assert alone["low"] > alone["truth"] > joined["low"]
+    assert alone["high"] == joined["high"]
 
 
 def test_promises_hold_where_groups_are_told():
