@@ -34,6 +34,11 @@ MANY_POINTS = 5000
 NARROW = 50
 # Height of the axes below a diagram and their distance from it, as fractions of its height.
 BELOW_HEIGHT, BELOW_GAP = 0.18, 0.06
+# Looks: bars, thin lines, the ground behind a text among points, and bands.
+BARS = {"fmt": "none", "elinewidth": 1, "capsize": 2}
+THIN = 0.8
+GROUND = {"alpha": 0.8, "lw": 0, "pad": 1}
+BAND, DARK_BAND = {"alpha": 0.2, "linewidth": 0}, {"alpha": 0.35, "linewidth": 0}
 
 
 def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: str = "") -> str:
@@ -243,8 +248,8 @@ class BaseDisplay:
 
     def _draw_band(self, x: Any, lower: Any, upper: Any, **options: Any) -> None:
         """Fill between the ends of a band."""
-        alpha = 0.35 if is_dark(self.ax_) else 0.2
-        style = {"alpha": alpha, "linewidth": 0, "rasterized": len(x) > MANY_POINTS}
+        style: dict[str, Any] = {**(DARK_BAND if is_dark(self.ax_) else BAND)}
+        style["rasterized"] = len(x) > MANY_POINTS
         self.ax_.fill_between(x, lower, upper, **{**style, **options})
 
     def _draw_bars(
@@ -253,8 +258,7 @@ class BaseDisplay:
         """Draw an interval of every point in the color of its line."""
         # Rounding may put an end on the wrong side of its point.
         ends = (y - lower).clip(0), (upper - y).clip(0)
-        color = line.get_color()
-        style: dict[str, Any] = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2}
+        style: dict[str, Any] = {**BARS, "ecolor": line.get_color()}
         self.ax_.errorbar(x, y, yerr=ends, **style, **options)
 
     def _draw_reference(self, x: Any, y: Any, label: str | None = None, color: Any = None) -> None:

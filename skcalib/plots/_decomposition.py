@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..metrics import score_decomposition
 from ..utils.meta._optional import import_optional
-from ._base import PredictionDisplay
+from ._base import GROUND, THIN, PredictionDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # The uncertainty of the models on each axes. It depends on the labels alone.
 _UNCERTAINTY: WeakKeyDictionary[Axes, float] = WeakKeyDictionary()
 ISO_LINE = "line of equal score"
+# Lines of equal score stand behind the points.
+FAINT = 0.3
 
 
 @dataclass(repr=False, eq=False)
@@ -172,12 +174,14 @@ class DecompositionDisplay(PredictionDisplay):
         for score in ticker.MaxNLocator(6).tick_values(best, worst):
             y = np.array([0, right]) + uncertainty - score
             if y[0] < top and y[1] > bottom:
-                self.ax_.plot([0, right], y, color=color, alpha=0.3, linewidth=0.8, gid=ISO_LINE)
+                self.ax_.plot(
+                    [0, right], y, color=color, alpha=FAINT, gid=ISO_LINE, linewidth=THIN
+                )
                 # The score stands where the line reaches the right or the upper border, inside.
                 # Along the line, x and y rise by the same amount.
                 place = (right, y[1]) if y[1] <= top else (right - (y[1] - top), top)
                 self.ax_.annotate(
                     f"{score:.4g}", place, xytext=(-2, -2), textcoords="offset points",
-                    ha="right", va="top", size="x-small", color=color, alpha=0.7, gid=ISO_LINE,
-                    bbox={"facecolor": self.ax_.get_facecolor(), "lw": 0, "pad": 0.5},
+                    ha="right", va="top", size="x-small", color=color, gid=ISO_LINE,
+                    bbox={**GROUND, "facecolor": self.ax_.get_facecolor()},
                 )  # fmt: skip

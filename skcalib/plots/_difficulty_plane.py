@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty.records import difficulty_quadrant
 from ..utils.checking._arrays import as_floats
-from ._base import BaseDisplay, plain_text
+from ._base import GROUND, BaseDisplay, plain_text
 from ._points import MANY_COLORS, N_CELLS, opacity, point_style
 
 # The corner of each form of difficulty in the plane (right, top), and its text there.
@@ -22,6 +22,10 @@ FORMS = {
 }
 # Points are moved at random by up to this many layers: equal depths would hide each other.
 JITTER = 0.15
+# Forms overlap in the plane.
+FAINT = 0.5
+# Room around the points, which leaves the corners to the texts.
+MARGINS = (0.12, 0.2)
 COLUMNS = ("depth_held_out", "depth_trained", "difficulty_type")
 
 
@@ -139,7 +143,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
         n_samples = len(self.difficulty_type)
         # A fixed seed: the same picture every time, and no draw from the user's generator.
         noise = np.random.default_rng(0).uniform(-JITTER, JITTER, (2, n_samples))
-        style = point_style(n_samples) | {"alpha": 0.5}
+        style = point_style(n_samples) | {"alpha": FAINT}
         x, y = self.depth_held_out + noise[0], self.depth_trained + noise[1]
         as_cells = n_samples > MANY_COLORS and not kwargs
         self.scatters_: dict[str, Any] = {}
@@ -166,15 +170,14 @@ class DifficultyPlaneDisplay(BaseDisplay):
                 va="top" if top else "bottom",
                 color=color,
                 size="small",
-                bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
+                bbox={**GROUND, "facecolor": self.ax_.get_facecolor()},
             )
         if as_cells:
             counts = [np.asarray(cells.get_array()) for cells in self.scatters_.values()]
             of_all = np.concatenate(counts)
             for color, count, cells in zip(self._colors(), counts, self.scatters_.values()):
                 cells.set(array=None, color=color, alpha=opacity(count, of_all))
-        # Margins leave the corners to the texts.
-        self.ax_.margins(0.12, 0.2)
+        self.ax_.margins(*MARGINS)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
         if name:
             self.ax_.set_title(plain_text(name, width=self._characters()))

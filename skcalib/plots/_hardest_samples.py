@@ -14,7 +14,7 @@ from ..difficulty import score_difficulty
 from ..utils.checking._arrays import as_array, as_floats, check_same_length
 from ..utils.checking._guard import refuse_other_rows
 from ..utils.meta._tables import row_index
-from ._base import COLORS, NARROW, BaseDisplay, options_of, plain_text
+from ._base import COLORS, NARROW, THIN, BaseDisplay, options_of, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 GAP, NOTE = 2, 9
 # Fewest letters of a column of text, and how many of equal width take the room of one that counts.
 SHORTEST, MONOSPACE = 8, 0.9
+# All in inches. Width of a table, room around the two, and height of their lines: usual and least.
+TABLE_WIDTH, TABLE_ROOM, TABLE_LINE, LEAST_LINE = 8.0, 0.6, 0.22, 0.18
+# Width of an image, and the least and the largest height; heights of a title and a caption's line.
+IMAGE_WIDTH, LOWEST, HIGHEST, TITLE, CAPTION = 1.1, 0.6, 3.0, 0.4, 0.15
 
 
 @dataclass(repr=False, eq=False)
@@ -204,7 +208,7 @@ class HardestSamplesDisplay(BaseDisplay):
         title = self._open_axes(ax, name, figsize=self._grid_size(n_shown))
         if n_columns is None:
             # An image takes ten letters. A table takes half of the height, less a line of names.
-            room = self._letters() // 10 if images else int(self._inches() / 2 / 0.18) - 1
+            room = self._letters() // 10 if images else int(self._inches() / 2 / LEAST_LINE) - 1
             n_shown = min(n_shown, max(1, room))
         self.hardest_, self.easiest_ = order[::-1][:n_shown], order[: len(order) // 2][:n_shown]
         if images:
@@ -248,7 +252,7 @@ class HardestSamplesDisplay(BaseDisplay):
                 columns.append(("label", labels))
             columns += sample_columns([_sample(self.samples, number) for number in numbers])
             ax.set(xticks=[], yticks=[], ylim=(len(numbers) + 1, 0))
-            ax.axhline(1, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
+            ax.axhline(1, color=ax.spines["left"].get_edgecolor(), linewidth=THIN)
             lines = table_lines(columns, int(MONOSPACE * self._letters()) - 2)
             for line, (text, label) in enumerate(zip(lines, ["", *labels])):
                 style = {"color": COLORS[1]} if ", rather " in label else {}
@@ -265,9 +269,11 @@ class HardestSamplesDisplay(BaseDisplay):
     def _grid_size(self, n_shown: int) -> tuple[float, float]:
         shape = np.shape(_sample(self.samples, 0))
         if len(shape) < 2:
-            return 8.0, 2 * 0.22 * (n_shown + 1) + 0.6
-        width, height = 1.2, 1.1 * shape[0] / shape[1]
-        return max(width * n_shown, 2.0) + 0.4, 2 * (min(max(height, 0.6), 3.0) + 0.6) + 0.4
+            return TABLE_WIDTH, 2 * TABLE_LINE * (n_shown + 1) + TABLE_ROOM
+        height = min(max(IMAGE_WIDTH * shape[0] / shape[1], LOWEST), HIGHEST)
+        # A tenth of the width is between the images, and four lines of captions above each.
+        width = max(1.1 * IMAGE_WIDTH * n_shown, 2.0)
+        return width + TITLE, 2 * (height + 4 * CAPTION) + TITLE
 
     def _open_rows(self, n_columns: int, n_lines: int, title: str) -> NDArray[Any]:
         """Return the axes of the samples, in the place of `ax_`.
@@ -276,7 +282,7 @@ class HardestSamplesDisplay(BaseDisplay):
         for the images. So they are not part of it: rows of the grid are left free for them.
         """
         # Never 0: the constrained layout divides by it.
-        top, caption = 0.4 if title else 0.01, max(0.15 * n_lines, 0.05)
+        top, caption = TITLE if title else 0.01, max(CAPTION * n_lines, 0.05)
         image = max((self._inches() - top) / 2 - caption, 0.2)
         heading = plain_text(title, width=self._characters())
         heights = [top, caption, image, caption, image]

@@ -14,6 +14,10 @@ from ..utils.checking._labels import cut, shown
 from ..utils.checking._validation import check_numbers
 from ._base import MARKERS, BaseDisplay, plain_text
 
+# Looks of a seed; size of a mean, and that it stands above the others.
+DOTS = {"markersize": 4, "alpha": 0.5, "linestyle": ""}
+MEAN, ABOVE = 9, 3
+
 
 @dataclass(repr=False, eq=False)
 class LossComparisonDisplay(BaseDisplay):
@@ -167,7 +171,7 @@ class LossComparisonDisplay(BaseDisplay):
         color, marker = colors[row % len(colors)], MARKERS[row % len(MARKERS)]
         # Dots spread around the line of the mean, so that equal ones do not hide each other.
         place = row + 0.25 * np.linspace(-1, 1, len(values)) * (len(values) > 1)
-        style = {"color": color, "marker": marker, "markersize": 4, "alpha": 0.5, "linestyle": ""}
+        style = {**DOTS, "color": color, "marker": marker}
         self.ax_.plot(values, place, **{**style, **kwargs})
         mean = values.mean()
         if self.confidence_level is not None and len(values) > 1:
@@ -176,8 +180,9 @@ class LossComparisonDisplay(BaseDisplay):
             self.ax_.plot([low, high], [row, row], color=color, linewidth=2)
         ground = self.ax_.get_facecolor()
         self.ax_.plot(
-            mean, row, color=color, marker=marker, markersize=9, markeredgecolor=ground, zorder=3
-        )
+            mean, row, color=color, marker=marker, markersize=MEAN, markeredgecolor=ground,
+            zorder=ABOVE,
+        )  # fmt: skip
 
 
 def _interval(values: NDArray[np.float64], confidence_level: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_
 from ..utils.checking._arrays import check_weights
 from ..utils.checking._proba import binomial_interval
 from ..utils.meta._optional import import_optional
-from ._base import PredictionDisplay
+from ._base import THIN, PredictionDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,7 +242,7 @@ default="msp"
 
     def _draw_chosen(self, coverage: float, risk: float) -> None:
         color = self.line_.get_color()
-        self.ax_.plot([coverage, coverage, 0], [0, risk, risk], color=color, linewidth=0.8)
+        self.ax_.plot([coverage, coverage, 0], [0, risk, risk], color=color, linewidth=THIN)
         self.ax_.plot(
             coverage, risk, color=color, marker="*", markersize=14, linestyle="", zorder=3,
             markeredgecolor=self.ax_.get_facecolor(),

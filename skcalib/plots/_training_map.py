@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty.records import confidence_variability, consistency_score
 from ..utils.checking._validation import check_has
-from ._base import BaseDisplay, plain_text
+from ._base import GROUND, BaseDisplay, plain_text
 from ._points import draw_points
 
 # Places and names of the regions of the map, from the paper. The cloud is a bow that opens to the
@@ -160,7 +160,7 @@ class TrainingMapDisplay(BaseDisplay):
             self.ax_.annotate(
                 text, (x, y), xycoords="axes fraction", ha=ha, va=va,
                 size="small",
-                bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.7, "lw": 0, "pad": 1},
+                bbox={**GROUND, "facecolor": self.ax_.get_facecolor()},
             )  # fmt: skip
         self.ax_.set(xlim=(-0.01, None), ylim=(-0.03, 1.03))
         self.ax_.set(xlabel="Variability", ylabel="Mean confidence in the label")
