@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from skcalib import plots
+from skcalib.plots._base import MANY_POINTS
 from skcalib.plots._points import draw_points, opacity, point_style
 
 HALF_TO_ONE = np.array([0.5, 1.0])
@@ -61,7 +62,7 @@ def test_lines_of_a_long_name_in_the_legend(n_curves, size, n_lines):
 
 def test_very_many_points_have_their_legend_in_a_corner():
     """To look for the best place among them takes long."""
-    x = np.linspace(0, 1, 5001)
+    x = np.linspace(0, 1, MANY_POINTS + 1)
     ax = plt.subplots()[1]
     for name in "ab":
         plots.RiskCoverageDisplay(x, 1 - x, name=name).plot(ax=ax, ref_line=False)
