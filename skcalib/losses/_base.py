@@ -1,8 +1,8 @@
-"""What every loss shares: the checks of its parameters, and the module.
+"""The base class of all losses, and the checks of their parameters.
 
-A loss that needs more than logits and target says so by an attribute named ``uses_`` and the
-keyword that brings it: ``uses_difficulty_weight``, ``uses_history``. The user guide shows the
-training loop that feeds them.
+A loss that needs more than logits and target has an attribute named ``uses_`` and the keyword of
+that input: ``uses_difficulty_weight``, ``uses_history``. The user guide shows a training loop that
+passes them.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
 
 
 def extremes(values: Tensor) -> tuple[float, float] | None:
-    """Return the least and the largest value, NaN if one is; None where no value can be seen.
+    """Return the least and the largest value, NaN if one is; None where values are not read.
 
-    An accelerator would have to wait for them, and a tensor that torch compiles or maps has none.
+    To read them would block an accelerator, and a tensor within torch.compile or vmap has none.
     """
     hidden = torch.compiler.is_compiling() or torch.jit.is_tracing()
     if hidden or values.device.type != "cpu":
@@ -152,7 +152,7 @@ class CalibrationLoss(torch.nn.Module):
         ----------
         logits : Tensor of shape (n, K), (n, K, ...) or (n,)
             Scores before the softmax; (n,) are the log-odds of the second of two classes. Half
-            precision is lifted to float32. A large negative score masks a class. So does -inf
+            precision is cast to float32. A large negative score masks a class. So does -inf
             where the target holds class indices of other classes, except for label smoothing and
             the norm of the logits, which are infinite then.
         target : Tensor of shape (n,) or (n, ...), or of that of `logits`
@@ -175,8 +175,8 @@ class CalibrationLoss(torch.nn.Module):
         Raises
         ------
         TypeError, ValueError
-            If an input or a parameter is not as described. On an accelerator, which would have to
-            wait, and in compiled code the values are not looked at, only types and shapes.
+            If an input or a parameter is not as described. On an accelerator and in compiled code
+            only types and shapes are checked, not values.
         """
         inputs: dict[str, Any] = {"sample_weight": sample_weight}
         for name, value in (("difficulty_weight", difficulty_weight), ("history", history)):

@@ -1,14 +1,14 @@
-"""A batch as the formulas want it: one sample per row, with its weight.
+"""A batch in the form of the formulas: one sample per row, with its weight.
 
-What torch's cross-entropy takes is brought into that form here, once for all losses, and the
-losses of the samples back into the form of the labels::
+Inputs of torch's cross-entropy are converted to that form here, once for all losses, and the
+losses of the rows back to the shape of the labels::
 
     logits          class indices    class probabilities    samples
     (n, K)          (n,)             (n, K)                 n
     (n, K, d, ...)  (n, d, ...)      (n, K, d, ...)         every position: n d ...
     (n,)            (n,) of 0, 1     (n,) in [0, 1]         n; z stands for the two logits (0, z)
 
-The number of dimensions of the logits alone says which form it is.
+The number of dimensions of the logits alone decides which form it is.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Batch(NamedTuple):
             return values.mean()
         weighted = values if self.weight is None else self.weight * values
         if reduction == "none":
-            # A copy, which may be changed: the backward pass may need the values as they are.
+            # A copy, which callers may change: the backward pass may need the values.
             return (values.clone() if weighted is values else weighted).reshape(self.shape)
         if reduction == "sum":
             return weighted.sum()
@@ -104,10 +104,10 @@ def check_batch(
     soft: bool = True,
     dense: bool = True,
 ) -> Batch:
-    """Check a batch, bring it into rows, and multiply what its samples weigh.
+    """Check a batch and return it as rows, with the product of all their weights.
 
     Without `soft` class probabilities are refused, without `dense` more than one position per
-    sample. Shapes and types are checked always, the values on the CPU.
+    sample. Shapes and types are always checked, values on the CPU only.
     """
     check_tensor("logits", logits)
     check_tensor("target", target)
@@ -122,7 +122,7 @@ def check_batch(
     logits, target = check_inputs(logits, target, soft=soft)
     batch, factors = Batch(logits, target, shape), []
     if counts is not None:
-        # NaN or -inf of padding, times a weight of 0, would be NaN: their logits go as well.
+        # NaN or -inf of padding, times a weight of 0, would be NaN: logits are replaced as well.
         batch = Batch(logits.masked_fill(~counts.unsqueeze(1), 0), target, shape)
         factors.append(counts.to(logits.dtype))
     if weight is not None:
@@ -134,7 +134,7 @@ def check_batch(
 
 
 def _counts(target: Tensor, ignore_index: int | None) -> Tensor | None:
-    """Return which samples count, None where all do."""
+    """Return the mask of labels other than `ignore_index`, None where all count."""
     check_ignore_index(ignore_index)
     if ignore_index is None:
         return None
@@ -146,7 +146,7 @@ def _counts(target: Tensor, ignore_index: int | None) -> Tensor | None:
 
 
 def _two_columns(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a single logit z as (0, z), whose softmax is (1 - sigmoid(z), sigmoid(z))."""
+    """Return logits z as (0, z), whose softmax is (1 - sigmoid(z), sigmoid(z)), and the target."""
     _check_logits(logits)
     if target.shape != logits.shape:
         raise ValueError(
@@ -165,7 +165,7 @@ def _two_columns(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _positions_as_rows(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, torch.Size]:
-    """Return every position of a dense batch as a row, and the shape of the positions."""
+    """Return logits and target with a row for every position, and the shape of the positions."""
     _check_logits(logits)
     shape = logits.shape[:1] + logits.shape[2:]
     soft = target.is_floating_point()
@@ -180,6 +180,7 @@ def _positions_as_rows(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, 
 
 
 def _classes_last(values: Tensor) -> Tensor:
+    """Return (n, K, d, ...) as (n d ..., K)."""
     return values.movedim(1, -1).flatten(0, -2)
 
 
@@ -201,9 +202,9 @@ def _weight_of_labels(weight: Tensor, batch: Batch) -> Tensor:
 
 
 def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[Tensor, Tensor]:
-    """Check rows, and lift half precision to float32.
+    """Check rows, and cast half precision to float32.
 
-    Shapes and types are checked always, the values of the target on the CPU.
+    Shapes and types are always checked, the values of the target on the CPU only.
 
     Returns
     -------

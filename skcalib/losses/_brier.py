@@ -16,7 +16,7 @@ from ._softmax import ExactSoftmax, cross_entropy_terms, gradient, of_rows
 class _BrierScore(ExactSoftmax):
     """``sum_k r_k^2`` of the residual r = p - t of class indices, shape (n,), and the residual.
 
-    The cross-entropy, for which the largest logit has to be found, is left out.
+    The cross-entropy, which needs the largest logit, is left out.
     """
 
     @staticmethod
@@ -66,7 +66,7 @@ def brier_loss(
 
     See Also
     --------
-    skcalib.losses.BrierLoss : The loss as a module, and what is known of it.
+    skcalib.losses.BrierLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def brier_loss(
 
 
 class BrierLoss(WeightedLoss):
-    """Brier score [1]_, ``sum_k (p_k - t_k)^2``: proper, bounded, and forgiving of wrong labels.
+    """Brier score [1]_, ``sum_k (p_k - t_k)^2``: proper, bounded, and robust to wrong labels.
 
     In [0, 2]: twice the score of the binary definition for two classes. Its gradient vanishes
     where the prediction is certain and wrong, so training can stall there.

@@ -84,7 +84,7 @@ def bsce_loss(
 
     See Also
     --------
-    skcalib.losses.BSCELoss : The loss as a module, and what is known of it.
+    skcalib.losses.BSCELoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def bsce_gra_loss(
 
     See Also
     --------
-    skcalib.losses.BSCEGRALoss : The loss as a module, and what is known of it.
+    skcalib.losses.BSCEGRALoss : The loss as a module, with its properties.
 
     Examples
     --------

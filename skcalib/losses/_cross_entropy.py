@@ -33,7 +33,7 @@ def cross_entropy_loss(
 
     See Also
     --------
-    skcalib.losses.CrossEntropyLoss : The loss as a module, and what is known of it.
+    skcalib.losses.CrossEntropyLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def label_smoothing_loss(
 
     See Also
     --------
-    skcalib.losses.LabelSmoothingLoss : The loss as a module, and what is known of it.
+    skcalib.losses.LabelSmoothingLoss : The loss as a module, with its properties.
 
     Examples
     --------

@@ -52,6 +52,7 @@ def _largest_other(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
 
 
 def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
+    """Return (1 - p_y + p_j)^gamma in the shape of `nll`."""
     log_proba = -nll
     # A single class has no rival: p_j = 0.
     if logits.shape[1] == 1:
@@ -131,7 +132,7 @@ def dual_focal_loss(
 
     See Also
     --------
-    skcalib.losses.DualFocalLoss : The loss as a module, and what is known of it.
+    skcalib.losses.DualFocalLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -168,8 +169,8 @@ class DualFocalLoss(CalibrationLoss):
     rival : {"below_label", "second_largest", "largest_other"}, default="below_label"
         Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
         is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
-        and "largest_other" the largest of the other classes, as [2]_ words it in two places. The
-        three are the same where the label is the first choice.
+        and "largest_other" the largest of the other classes, as [2]_ states in two places. The
+        three are the same where the label is the most probable class.
     weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also

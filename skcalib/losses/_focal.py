@@ -71,7 +71,7 @@ def focal_loss(
 
     See Also
     --------
-    skcalib.losses.FocalLoss : The loss as a module, and what is known of it.
+    skcalib.losses.FocalLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def focal_loss(
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
     nll = target_nll(logits, target)
-    # For soft targets nll and factor have shape (n, K), the loss of every label that t may bring;
-    # the mean over t comes last.
+    # For soft targets nll and factor have shape (n, K), one loss for every possible label; the
+    # mean over t comes last.
     factor = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
     return batch.reduce(expectation(factor * nll, target), reduction)
 
@@ -102,7 +102,7 @@ class FocalLoss(CalibrationLoss):
     Parameters
     ----------
     gamma : float in [0, inf), default=2.0
-        Exponent. 0 is the cross-entropy; larger values hold confidence back more. On small data 1
+        Exponent. 0 is the cross-entropy; larger values lower the confidence more. On small data 1
         or 2 are better calibrated than the 3 to 5 of the papers.
     detach_weight : bool, default=False
         If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which is then the
@@ -177,7 +177,8 @@ def _check_exponents(
 
 
 def _sample_dependent_weight(nll: Tensor, gammas: list[float], thresholds: list[float]) -> Tensor:
-    # From the largest threshold down: the smallest one that holds has the last word.
+    """Return (1 - p)^gamma in the shape of `nll` = -log p, with gamma by the thresholds of p."""
+    # From the largest threshold down, so that the smallest one above p decides.
     gamma_of_sample = torch.full_like(nll, gammas[-1])
     for gamma, threshold in zip(gammas[-2::-1], reversed(thresholds), strict=True):
         # Compared as cross-entropies, which resolve probabilities near 0.
@@ -253,7 +254,7 @@ def sample_dependent_focal_loss(
 
     See Also
     --------
-    skcalib.losses.SampleDependentFocalLoss : The loss as a module, and what is known of it.
+    skcalib.losses.SampleDependentFocalLoss : The loss as a module, with its properties.
 
     Examples
     --------

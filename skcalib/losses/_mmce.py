@@ -9,8 +9,8 @@ from ._base import CalibrationLoss, check_flag, check_range
 from ._batch import check_batch
 from ._softmax import answer_residual, cross_entropy_terms
 
-# Up to here the double sum takes less time, forward and backward: .13 ms for 32 samples, where the
-# sum on a line takes .23; .18 and .25 for 128; .32 and .25 for 256 (CPU, one thread).
+# With no more samples the double sum takes less time, forward and backward: .13 ms for 32 samples,
+# where the sum on a line takes .23; .18 and .25 for 128; .32 and .25 for 256 (CPU, one thread).
 FEW_SAMPLES = 128
 
 
@@ -26,15 +26,14 @@ def _check_parameters(strength: float, weighted: bool, bandwidth: float) -> tupl
 #
 #     Q = sum_ij a_i a_j exp(-|r_i - r_j|),    r = confidence / bandwidth,
 #
-# n^2 numbers, which few samples can afford. But r lies on a line. Sort it from the largest,
-# r_1 >= r_2 >= ..., and keep one running sum of what the samples so far say at r_i:
+# of n^2 terms, too many for a large batch. But r lies on a line. Sort it from the largest,
+# r_1 >= r_2 >= ..., and keep one running sum, the kernel sum at r_i over the samples so far:
 #
 #     s_i = sum_(j <= i) a_j exp(-(r_j - r_i)),    s_(i+1) = exp(-d_i) s_i + a_(i+1),
 #
-# with the gaps d_i = r_i - r_(i+1). From Q to the same sum over the first i samples, one more
-# sample adds a_i^2 + 2 a_i (s_i - a_i) = s_i^2 - (s_i - a_i)^2, and s_i - a_i is
-# exp(-d_(i-1)) s_(i-1). Added up, and ordered by s_i, with an infinite gap d_n behind the last
-# sample:
+# with the gaps d_i = r_i - r_(i+1). To the sum over pairs of the first i - 1 samples, sample i
+# adds a_i^2 + 2 a_i (s_i - a_i) = s_i^2 - (s_i - a_i)^2, and s_i - a_i is exp(-d_(i-1)) s_(i-1).
+# Added up, and sorted by s_i, with an infinite gap d_n behind the last sample:
 #
 #     Q = sum_i (1 - exp(-2 d_i)) s_i^2.
 #
@@ -52,14 +51,14 @@ def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> 
         running = rise * (a / rise).cumsum(0)
         step = torch.cat([r[1:], torch.full_like(r[:1], -torch.inf)]) - r
         squared = (-(step + step).expm1() * running).dot(running)
-    # The square root of 0 has no slope; 0 is taken.
+    # The slope of the square root at 0 is taken as 0.
     return (squared > 0) * squared.clamp_min(torch.finfo(squared.dtype).tiny).sqrt()
 
 
 def _fractions(
     sample_weight: Tensor | None, correct: Tensor, weighted: bool, like: Tensor
 ) -> Tensor | float:
-    """Return the weights over their sum, with `weighted` over that of the (in)correct samples."""
+    """Return the weights over their sum or, with `weighted`, over that of the (in)correct ones."""
     if sample_weight is None and not weighted:
         return 1 / len(like)
     weight = torch.ones_like(like) if sample_weight is None else sample_weight
@@ -69,7 +68,7 @@ def _fractions(
         total = torch.where(correct, (weight * correct).sum(), (weight * ~correct).sum())
     else:
         total = weight.sum()
-    # A total of 0 stands below weights of 0 alone: 0 / tiny = 0.
+    # Where the total is 0, so is every weight: 0 / tiny = 0.
     return weight / total.clamp_min(torch.finfo(weight.dtype).tiny)
 
 
@@ -99,7 +98,7 @@ def mmce_loss(
 
     See Also
     --------
-    skcalib.losses.MMCELoss : The loss as a module, and what is known of it.
+    skcalib.losses.MMCELoss : The loss as a module, with its properties.
 
     Examples
     --------

@@ -23,12 +23,12 @@ from ._softmax import (
 
 @of_rows
 class _WithProduct(ExactSoftmax):
-    """Between the two, ``sum_k r_k z_k`` of the residual r, shape (n,), and z - z_y, (n, K)."""
+    """Cross-entropy and ``sum_k r_k z_k`` of the residual r, shape (n,); z - z_y and r, (n, K)."""
 
     @staticmethod
     def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, ...]:
         nll, residual = ExactSoftmax.forward(logits, label)
-        # A logit of -inf is a class that does not exist: its residual, 0, times infinity is NaN.
+        # A logit of -inf masks a class: its residual, 0, times infinity would be NaN.
         ahead = (logits - logits.gather(1, label.unsqueeze(1))).clamp_(min=-LARGEST)
         return nll, (ahead * residual).sum(1), ahead, residual
 
@@ -39,8 +39,8 @@ class _WithProduct(ExactSoftmax):
         if grad is None:
             result = gradient(residual, label, grad_nll, vector)
         else:
-            # r, for z itself, and the Jacobian of the softmax times z. From the label, the mean is
-            # the sum over j != y of r_j (z_j - z_y): the product.
+            # The derivative is r, plus the Jacobian of the softmax times z. Measured from the
+            # label, the mean is the sum over j != y of r_j (z_j - z_y): the product.
             apart = ahead * grad.unsqueeze(1)
             grad_nll = plus(grad_nll, grad)
             result = gradient(residual, label, grad_nll, vector, apart, grad * product)
@@ -51,6 +51,7 @@ class _WithProduct(ExactSoftmax):
 
 
 def _cross_entropy_and_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the cross-entropy -log p_t and the entropy H of every row, shape (n,)."""
     # H = logsumexp(z) - sum_k p_k z_k, and -log p_t = logsumexp(z) - sum_k t_k z_k.
     # Their difference is -log p_t - H = sum_k (p_k - t_k) z_k.
     if target.is_floating_point():
@@ -85,7 +86,7 @@ def entropy_regularized_loss(
 
     See Also
     --------
-    skcalib.losses.EntropyRegularizedLoss : The loss as a module, and what is known of it.
+    skcalib.losses.EntropyRegularizedLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -176,7 +177,7 @@ def difficulty_aware_loss(
 
     See Also
     --------
-    skcalib.losses.DifficultyAwareLoss : The loss as a module, and what is known of it.
+    skcalib.losses.DifficultyAwareLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -276,7 +277,7 @@ def logit_norm_loss(
 
     See Also
     --------
-    skcalib.losses.LogitNormLoss : The loss as a module, and what is known of it.
+    skcalib.losses.LogitNormLoss : The loss as a module, with its properties.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def poly_loss(
 
     See Also
     --------
-    skcalib.losses.PolyLoss : The loss as a module, and what is known of it.
+    skcalib.losses.PolyLoss : The loss as a module, with its properties.
 
     Examples
     --------

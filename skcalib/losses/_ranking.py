@@ -47,8 +47,8 @@ def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
     counts = sample_weight.repeat(2) > 0
     # From the end, the least position so far that counts is the next one.
     least = torch.where(counts, position, 2 * n).flip(0).cummin(0).values.flip(0)
-    # After sample i: from i + 1 on. A single sample that counts meets itself, at i + n; where none
-    # counts, 2 n stands for no position, and 2 n % n = 0 is a valid one.
+    # After sample i: from i + 1 on. A single sample that counts is compared with itself, at i + n;
+    # where none counts, 2 n stands for no position, and 2 n % n = 0 is a valid one.
     return values[least[1 : n + 1] % n]
 
 
@@ -60,7 +60,7 @@ class CorrectnessHistory:
     n_samples : int
         Number of training samples, at least 1.
     device : torch.device or str, default=None
-        Where the record lives; batches must be on the same device.
+        Device of the record; batches must be on the same one.
 
     See Also
     --------
@@ -89,7 +89,7 @@ class CorrectnessHistory:
         self.n_correct: Tensor = torch.zeros(n_samples, device=device)
 
     def record(self, index: Tensor, logits: Tensor, target: Tensor) -> None:
-        """Count one more look at the samples `index`.
+        """Count one more prediction for each of the samples `index`.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class CorrectnessHistory:
         self.n_correct.index_add_(0, index, correct)
 
     def fraction_correct(self, index: Tensor) -> Tensor:
-        """Return the fraction of looks in which the samples `index` were right.
+        """Return the fraction of recorded predictions of the samples `index` that were correct.
 
         Parameters
         ----------
@@ -131,6 +131,7 @@ class CorrectnessHistory:
         return self.n_correct[index] / self.n_seen[index].clamp_min(1)
 
     def _check_index(self, index: Tensor) -> Tensor:
+        """Return positions of training samples as int64, if they are such."""
         check_tensor("index", index)
         kind = index.dtype
         if index.ndim != 1 or kind.is_floating_point or kind.is_complex or kind == torch.bool:
@@ -173,7 +174,7 @@ def correctness_ranking_loss(
 
     See Also
     --------
-    skcalib.losses.CorrectnessRankingLoss : The loss as a module, and what is known of it.
+    skcalib.losses.CorrectnessRankingLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -191,8 +192,8 @@ def correctness_ranking_loss(
     nll = target_nll(logits, target)
     confident = _confidence(logits, target, nll, confidence)
     difference = past - _next_sample(past, batch.weight)
-    # How far the confidences lead in the direction of the history; this should reach |c_i - c_j|.
-    # Where c_i = c_j both are 0, and the slope of relu at 0 is 0: no ranking.
+    # The difference of confidence, positive in the order of the history, should reach
+    # |c_i - c_j|. Where c_i = c_j both are 0, and the slope of relu at 0 is 0: no ranking.
     wanted = difference.sign() * (confident - _next_sample(confident, batch.weight))
     penalty = (difference.abs() - wanted).relu()
     return batch.reduce(expectation(nll, target) + strength * penalty, reduction)

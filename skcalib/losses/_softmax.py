@@ -1,4 +1,4 @@
-"""The exact softmax that the losses are made of.
+"""Softmax, cross-entropy and their gradient without cancellation, for all losses.
 
 The cross-entropy in steps
 --------------------------
@@ -18,7 +18,7 @@ numbers. For logits z with the largest ``z_top`` and the label y:
 
    One formula serves both: ``log1p(expm1(lag) + others) - lag``.
 5. The gradient ``p - t`` is ``p_k`` for the other classes and ``-(1 - p_y)`` at the label. The
-   forward pass has it already.
+   forward pass has computed it already.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from torch import Tensor
 
 
 def of_rows(function: type[torch.autograd.Function]) -> type[torch.autograd.Function]:
-    """Let ``vmap`` map a function of autograd whose tensors have one row a sample; call it fast.
+    """Add to a function of autograd, of tensors with one row per sample, what ``vmap`` needs.
 
-    torch looks up the signature of its forward pass in every call, a third of the time of that of
-    a small batch; an attribute of this name spares the search.
+    Also store the signature of its forward pass: torch looks it up in every call, which takes a
+    third of the time of a small batch unless ``__signature__`` is set.
     """
 
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> Any:
@@ -99,7 +99,7 @@ def gradient(
     The product is ``p * (v - mean)`` with ``mean = sum_k p_k v_k``. Measured from the label, where
     v becomes 0, the mean needs the other classes only, and there p is the residual; at the label
     itself ``p_y = residual_y + 1``. Another vector may come in that form, as `apart` and `mean`.
-    The memory of `apart` is used up: on the CPU, new memory costs more than the product.
+    `apart` is overwritten: on the CPU, new memory costs more time than the product.
     """
     at = label.unsqueeze(1)
     if vector is not None:
@@ -113,7 +113,7 @@ def gradient(
 
 
 def plus(first: Tensor | None, second: Tensor) -> Tensor:
-    """Add gradients; None is one of 0."""
+    """Return the sum of two gradients; None stands for 0."""
     return second if first is None else first + second
 
 
@@ -176,10 +176,10 @@ def largest_probabilities(
 
 
 def answer_residual(logits: Tensor, label: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the confidence less the correctness of every row, and the correctness, shape (n,).
+    """Return the confidence minus the correctness of every row, and the correctness, shape (n,).
 
-    A row is correct if no class stands above its label. Then the difference is ``p_y - 1``, else
-    the largest probability: in both cases the residual of the answer, exact however small.
+    A row is correct if no class is above its label. Then the difference is ``p_y - 1``, else the
+    largest probability: in both cases the residual of the predicted class, exact however small.
     """
     fixed, label = logits.detach(), label.unsqueeze(1)
     top, answer = fixed.max(1, keepdim=True)
@@ -208,7 +208,7 @@ def finite_slope(base: Tensor, exponent: float) -> Tensor:
 
 
 def vector_norm(values: Tensor, order: float) -> Tensor:
-    """Return the norm of each row, scaled by its largest entry lest a power over- or underflow."""
+    """Return the norm of each row, (n,), without over- or underflow of powers."""
     # A sum alone: no power, nothing to scale. The slope of abs at 0 is 0.
     if order == 1:
         return values.abs().sum(1)

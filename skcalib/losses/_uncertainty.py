@@ -22,7 +22,7 @@ def _check_parameters(uncertainty: Uncertainty | None) -> None:
 
 
 def _measured(uncertainty: Uncertainty, logits: Tensor, target: Tensor) -> Tensor:
-    """Return the weights, shape (n,) or, for soft targets, also (n, K)."""
+    """Return the checked values of `uncertainty`, (n,) or, for soft targets, also (n, K)."""
     name = "the value of uncertainty"
     weight = uncertainty(logits.detach(), target)
     if not (target.is_floating_point() and getattr(weight, "shape", None) == logits.shape):
@@ -59,7 +59,7 @@ def uncertainty_weighted_loss(
 
     See Also
     --------
-    skcalib.losses.UncertaintyWeightedLoss : The loss as a module, and what is known of it.
+    skcalib.losses.UncertaintyWeightedLoss : The loss as a module, with its properties.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def uncertainty_weighted_loss(
     else:
         # The logits are detached already; the function may have trainable parameters of its own.
         factor = _measured(uncertainty, logits, target).detach()
-    # One factor per sample is the same for every class that t may bring.
+    # One factor per sample is the same for every class of a soft target.
     if target.is_floating_point() and factor.ndim == 1:
         factor = factor.unsqueeze(1)
     values = expectation(factor * target_nll(logits, target), target)

@@ -32,7 +32,7 @@ def zero_hinge_loss(
 
     See Also
     --------
-    skcalib.losses.ZeroHingeLoss : The loss as a module, and what is known of it.
+    skcalib.losses.ZeroHingeLoss : The loss as a module, with its properties.
 
     Examples
     --------
