@@ -104,3 +104,29 @@ def test_unknown_kinds_and_severities_are_refused(images):
     for options in ({"kind": "fog"}, {"severity": 6}, {"severity": 1.5}):
         with pytest.raises(ValueError, match=next(iter(options))):
             corrupt_images(images, **options)
+
+
+def test_the_ends_of_the_range():
+    ends = np.array([[[0.0, 1.0], [1.0, 0.0]]])
+    assert corrupt_images(ends, severity=0).tolist() == ends.tolist()
+    for beyond in (ends + 1e-9, ends - 1e-9, ends * np.nan):
+        with pytest.raises(ValueError, match=r"floats in \[0, 1\], got other values"):
+            corrupt_images(beyond, severity=0)
+    # Black has no hue to keep: it becomes gray; what is bright already becomes white.
+    black = corrupt_images(np.zeros((1, 2, 2, 3)), "brightness", severity=4)
+    np.testing.assert_allclose(black, 0.2)
+    bright = corrupt_images(np.full((1, 2, 2, 3), [0.9, 0.45, 0.0]), "brightness", severity=5)
+    np.testing.assert_allclose(bright[0, 0, 0], [1.0, 0.5, 0.0])
+    gray = corrupt_images(np.full((1, 2, 2), 0.9), "brightness", severity=5)
+    np.testing.assert_allclose(gray, 1.0)
+
+
+def test_the_blur_goes_by_the_smaller_side_and_mixes_no_channels():
+    image = np.zeros((2, 65, 33, 3))
+    image[0, 32, 16, 1] = 1.0
+    blurred = corrupt_images(image, "gaussian_blur", severity=5)
+    assert np.flatnonzero(blurred.sum(axis=(1, 2)).ravel()).tolist() == [1]
+    square = np.zeros((1, 33, 33))
+    square[0, 16, 16] = 1.0
+    expected = corrupt_images(square, "gaussian_blur", severity=5)[0]
+    np.testing.assert_allclose(blurred[0, 16:49, :, 1], expected, atol=1e-12)

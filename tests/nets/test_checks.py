@@ -5,7 +5,14 @@ from sklearn.base import BaseEstimator
 from skorch.dataset import Dataset
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-from skcalib.nets._checks import check_inputs, check_X, check_y, labels_of, sizes_of
+from skcalib.nets._checks import (
+    check_difficulty_weight,
+    check_inputs,
+    check_X,
+    check_y,
+    labels_of,
+    sizes_of,
+)
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(30, 4).astype(np.float32)
@@ -68,6 +75,14 @@ def test_weights_become_float32_tensors():
     assert inputs.sample_weight.tolist() == [0, 1, 2]
     assert inputs.difficulty_weight.tolist() == [0.5, 0.25, 1]
     assert check_inputs(3, np.arange(2)).sample_weight is None
+
+
+def test_difficulty_weights_may_be_0_and_1_but_not_beyond():
+    check_difficulty_weight(torch.tensor([0.0, 0.5, 1.0]))
+    check_difficulty_weight(None)
+    for value, number in ((-0.001, "-0.001"), (1.001, "1.001")):
+        with pytest.raises(ValueError, match=f"got {number} for sample 2"):
+            check_difficulty_weight(torch.tensor([0.0, 1.0, value, 7.0]))
 
 
 def test_labels_of_another_byte_order_are_read():

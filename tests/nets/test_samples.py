@@ -1,10 +1,11 @@
 import numpy as np
+import pytest
 import torch
-from skorch.dataset import Dataset
+from skorch.dataset import Dataset, ValidSplit
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from skcalib.nets._batches import collate, wrap
-from skcalib.nets._samples import DataSplit, FitInputs, FitState
+from skcalib.nets._samples import DataSplit, FitInputs, FitState, split_groups
 
 
 def test_positions_of_nested_subsets_are_those_in_the_data_of_the_fit():
@@ -26,3 +27,32 @@ def test_values_of_a_batch_are_known_only_while_it_lasts():
     seen = [fit.batch_values(torch.device("cpu"))["sample_weight"] for _ in fit.unwrap(loader)]
     np.testing.assert_array_equal(torch.cat(seen), np.arange(30))
     assert fit.batch_values(torch.device("cpu")) == {}
+
+
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize(
+    ("cv", "one_in"), [(None, 5), (5, 5), (3, 3), (0.2, 5), (0.34, 3), (0.5, 2), (0.9, 2)]
+)
+def test_one_part_of_the_groups_is_held_out(cv, one_in, labels):
+    groups = np.repeat(np.arange(30), 4)
+    y = np.tile([0, 1, 0, 1], 30) if labels else None
+    data = TensorDataset(torch.arange(120))
+
+    def held_out(seed=None):
+        split = ValidSplit(cv, random_state=seed)
+        train, valid = split_groups(split, data, y, groups)
+        assert train.dataset is valid.dataset is data
+        np.testing.assert_array_equal(np.sort([*train.indices, *valid.indices]), np.arange(120))
+        assert not set(groups[train.indices]) & set(groups[valid.indices])
+        assert len(valid) == 120 // one_in
+        return valid.indices.tolist()
+
+    assert held_out(3) == held_out(3)
+    if labels and cv is not None and cv < 1:  # a fraction is drawn
+        assert len({tuple(held_out(seed)) for seed in range(5)}) == 5
+    else:
+        assert held_out() == held_out()
+    few = np.minimum(groups, one_in - 1)
+    assert len(split_groups(ValidSplit(cv), data, y, few)[1]) > 0
+    with pytest.raises(ValueError, match=f"groups must have at least {one_in} values"):
+        split_groups(ValidSplit(cv), data, y, np.minimum(groups, one_in - 2))
