@@ -97,6 +97,24 @@ def test_cosine(algorithm):
         assert sorted(row) == sorted(np.argsort(angle)[:7])
 
 
+@pytest.mark.parametrize("tiles", [(40, 7), (1, 64), (2**26, 2**16), (35, 3)])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_tiles_of_an_accelerator_give_the_nearest_of_all(monkeypatch, tiles, kind):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(_neighbors, "TILE_SIZE", tiles[0])
+    monkeypatch.setattr(_neighbors, "TILE_TRAIN", tiles[1])
+    rng = np.random.default_rng(5)
+    train, queries = rng.normal(size=(64, 4)), rng.normal(size=(23, 4))
+    every = np.square(queries[:, None] - train).sum(axis=2)
+    for k in (1, 5, 64):
+        squared, indices = _neighbors.nearest_in_tiles(
+            torch.tensor(queries, dtype=getattr(torch, kind)), torch.tensor(train).float(), k
+        )
+        assert str(squared.dtype) == f"torch.{kind}"
+        np.testing.assert_allclose(squared, np.sort(every)[:, :k], rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(indices, np.argsort(every)[:, :k])
+
+
 def test_drop_leaves_out_the_given_sample_or_the_last():
     neighbors = np.array([[3, 1, 2], [0, 4, 5], [6, 7, 8]])
     np.testing.assert_array_equal(drop(neighbors, np.array([1, -1, 9])), [[3, 2], [0, 4], [6, 7]])
