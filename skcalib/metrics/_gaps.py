@@ -1,8 +1,9 @@
-"""Calibration errors as norms of gaps, which makes their intervals and tests fast and right.
+"""Calibration errors as norms of gaps, for fast and valid intervals and tests.
 
-A gap is a sum over samples of confidence minus correctness. The errors of this package are norms
-of gaps: over bins, over the bins of every class, of the sums up to every confidence, or of the
-gaps under a kernel. Once every sample has its cell, a resample costs one sum over the samples.
+A gap is a weighted sum over samples of confidence minus correctness. The errors of this package
+are norms of gaps: those of bins, of the bins of every class, the cumulative sums up to every
+confidence, or the gaps smoothed by a kernel. Once every sample has its cell, a resample costs one
+sum over the samples.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ..utils.computing._binning import bin_index, quantile_edges, uniform_edges
 from ._bins import kind_of
 from ._smooth import error_of_excess, smooth_on_grid
 
-# At most so many cells of the Kolmogorov-Smirnov error; its maximum is looked for at their edges.
-# With fewer distinct confidences, each is a cell.
+# Most cells of the Kolmogorov-Smirnov error, whose maximum is taken over their edges. With fewer
+# distinct confidences, each is a cell.
 _N_GROUPS = 1000
 # Steps of the grid of the smooth error within a bandwidth, and in all. A sample goes to the
 # nearest point, off by a thirtieth of the bandwidth at most.
@@ -32,7 +33,8 @@ _COUNTS_AT_ONCE = 2**21
 _GAPS_AT_ONCE = 2**20
 
 # From so many samples on, those of nearly equal confidence are drawn together. 200 resamples and
-# as many draws of labels: .8 s of 131 072 and 1.2 s of a million, one by one 1.2 s and 9.6 s.
+# as many draws of labels take .8 s for 131 072 samples and 1.2 s for a million; one by one, 1.2 s
+# and 9.6 s.
 _MERGED = 2**17
 
 # With gaps (..., n_classes, n_cells), the mean of the norms over the classes.
@@ -44,16 +46,16 @@ _NORMS: dict[str, Callable[[NDArray], NDArray]] = {
 
 
 class Draws(NamedTuple):
-    """Gaps of resamples, (n_draws, n_classes, n_cells), and what the debiased error subtracts."""
+    """Gaps of resamples, (n_draws, n_classes, n_cells), and the bias that "debiased" subtracts."""
 
     gaps: NDArray[np.float64]
     chance: NDArray[np.float64]
 
 
 class OneSeed(NamedTuple):
-    """One seed for all resamples of a small set, where generators would take most of the time.
+    """One seed for all resamples of a small set: a generator for each would take most of the time.
 
-    Their number per block is part of what is drawn, so one process draws them all.
+    The draws depend on the number of resamples per block, so one process makes them all.
     """
 
     seed: int
@@ -87,14 +89,14 @@ class OneSeed(NamedTuple):
 
 
 class GapError:
-    """A calibration error of samples that lie in cells.
+    """A calibration error as the norm of gaps in cells, which can be resampled.
 
-    `rule` says what the gaps are, see :meth:`_gaps`: "bins", "debiased", "ks", "smooth" or
-    "kernel". The error is their `norm`: "l1", "l2" or "max"; with `squared` the metric returns
-    its square. `index` (n_samples, n_columns) has the cell of every sample in every column, out
-    of `n_cells`. For one column, `codes` are 0 or 1. Samples of one of the `groups`, numbered
-    from 0, are resampled together. `bandwidth` is that of the smooth error. With `counts`, the
-    weights say how many samples a sample stands for.
+    `rule` defines the gaps, see :meth:`_gaps`: "bins", "debiased", "ks", "smooth" or "kernel". The
+    error is their `norm`: "l1", "l2" or "max"; with `squared` the metric returns its square.
+    `index` (n_samples, n_columns) has the cell of every sample in every column, out of `n_cells`.
+    For one column, `codes` are 0 or 1. Samples of one of the `groups`, numbered from 0, are
+    resampled together. `bandwidth` is that of the smooth error. With `counts`, the weight of a
+    sample is the number of samples that it stands for.
     """
 
     def __init__(
@@ -114,14 +116,14 @@ class GapError:
         self.rule, self.norm, self.bandwidth, self.squared = rule, norm, bandwidth, squared
         self.counts = counts
         self.n_cells = n_cells
-        # The cells of all columns are counted through, as the columns of the matrices are.
+        # Cells are numbered over all columns, as the columns of the matrices are.
         kind = np.int32 if max(index.size, index.shape[1] * n_cells) < 2**31 else np.int64
         self.cells = np.add(index, n_cells * np.arange(index.shape[1]), dtype=kind)
         self.codes, self.proba, self.weight, self.groups = codes, proba, weight, groups
         column = np.arange(index.shape[1])
         self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
-        # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells).
-        # In float64: a rounded gap would exceed its equals among the errors by chance.
+        # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells). In
+        # float64: a rounded statistic would exceed equal errors by chance.
         gap = proba.reshape(index.shape).astype(np.float64)
         gap -= self._is_correct
         self._gap = self._matrix(gap)
@@ -132,10 +134,10 @@ class GapError:
         self.statistic = float(self.errors(self.observed)[0])
 
     def with_larger_cells(self, fewest: int) -> GapError | None:
-        """Return the error of cells that hold about `fewest` samples, None if these do on average.
+        """Return the error of cells merged to about `fewest` samples; None if none need merging.
 
-        Neighbors are taken together, class by class. The true error becomes no larger: gaps that
-        cancel are lost, and none are added.
+        Neighboring cells are merged, class by class. The true error does not grow: merging can
+        only cancel gaps.
         """
         n_columns = self.cells.shape[1]
         index = self.cells - self.n_cells * np.arange(n_columns)
@@ -163,7 +165,10 @@ class GapError:
         return np.bincount(cells, self.weight if self.counts else None, self.n_cells)
 
     def _matrix(self, values: NDArray) -> csr_array:
-        """Return the weights times values, which are overwritten where they are float64."""
+        """Return weights times values as a matrix (n_samples, n_columns * n_cells).
+
+        The `values` are overwritten if they are float64.
+        """
         n, n_columns = self.cells.shape
         values = values.astype(np.float64, copy=False)
         values *= self.weight[:, np.newaxis]
@@ -174,7 +179,7 @@ class GapError:
     def _sums(self, columns: Iterable[Any]) -> NDArray[np.float64]:
         """Return the sums over cells of the weights times columns of values, (n_columns, n_cells).
 
-        One column after the other: a matrix of all would be as large again as the gaps.
+        Column by column: a matrix of all columns would take as much memory as the gaps.
         """
         sums = [
             np.bincount(cells - k * self.n_cells, self.weight * values, self.n_cells)
@@ -228,10 +233,10 @@ class GapError:
         return values
 
     def by_signs(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
-        """Return the errors where the gaps of every group keep their size and draw their sign.
+        """Return the errors with the gaps of every group times a random sign: the wild bootstrap.
 
-        Of a calibrated model the gaps of a group have mean 0, however alike its samples are, and
-        groups are independent: the wild bootstrap.
+        If the model is calibrated, the gaps of a group have mean 0, however alike its samples are,
+        and groups are independent.
         """
         samples = np.arange(len(self.cells))
         members = csr_array((np.ones(len(samples)), (self.groups, samples)))
@@ -252,9 +257,13 @@ class GapError:
         return values
 
     def by_stated(self) -> NDArray[np.float64]:
-        """Return the variance of every gap of a calibrated model, of bins and the norm "l1"."""
+        """Return the variance under calibration of every gap, for bins and the norm "l1".
+
+        It is ``sum_i w_i^2 p_i (1 - p_i) / (sum_i w_i)^2``, with w_i in place of w_i^2 if weights
+        are counts.
+        """
         stated = (p.astype(np.float64) for p in self.proba.reshape(self.cells.shape).T)
-        # The outcomes of samples that are counted together are independent.
+        # Samples that a count stands for have independent outcomes.
         times = 1.0 if self.counts else self.weight
         sums = self._sums(p * (1 - p) * times for p in stated)
         return sums.ravel() / self.weight.sum() ** 2
@@ -262,9 +271,9 @@ class GapError:
     def errors_of_correct(
         self, stated: NDArray, mass: NDArray, correct: NDArray
     ) -> NDArray[np.float64]:
-        """Return the errors of sums over cells, of which `correct` is (n_draws, n_columns, ...).
+        """Return the errors for drawn sums `correct` over cells, (n_draws, n_columns, n_cells).
 
-        The sums of the confidence and of the weight, (n_columns, n_cells), are the same for all.
+        The sums of confidence and of weight, (n_columns, n_cells), are the same for all draws.
         """
         total = np.full(len(correct), self.weight.sum())
         return self.errors(self._gaps(stated - correct, mass, correct, total))
@@ -278,10 +287,10 @@ class GapError:
         return self._gaps(gap, mass, correct, counts @ self.weight)
 
     def _gaps(self, gap: Any, mass: Any, correct: Any, total: NDArray[np.float64]) -> Draws:
-        """Return gaps whose norm is the error, and what the debiased error subtracts.
+        """Return the gaps whose norm is the error, and the bias that the debiased error subtracts.
 
-        The arguments are sums over cells of the weights times confidence minus correctness,
-        1 and correctness, and over everything of the weights.
+        `gap`, `mass` and `correct` are sums over cells of the weight times confidence minus
+        correctness, 1 and correctness; `total` is the sum of all weights.
         """
         of_all, nothing = total[:, np.newaxis, np.newaxis], np.zeros(len(gap))
         if self.rule == "ks":
@@ -307,7 +316,10 @@ class GapError:
         return Draws(gaps * several, (variance * several / of_all).sum(axis=(1, 2)))
 
     def errors(self, draws: Draws, shape: Any = 0.0, scale: float = 0.0) -> NDArray[np.float64]:
-        """Return the errors of ``draws.gaps + scale * shape``; the debiased one squared, uncut."""
+        """Return the errors of ``draws.gaps + scale * shape``.
+
+        The debiased ones are squared, and may be negative.
+        """
         step = max(1, _GAPS_AT_ONCE // draws.gaps[0].size)
         blocks = [
             _NORMS[self.norm](draws.gaps[start : start + step] + scale * shape)
@@ -317,24 +329,24 @@ class GapError:
         return errors**2 - draws.chance if self.rule == "debiased" else errors
 
     def true_error(self, shape: NDArray, scale: float) -> float:
-        """Return the error of gaps ``scale * shape`` that are free of chance."""
+        """Return the error of true gaps ``scale * shape``, without noise."""
         if self.rule == "smooth" and shape is self.observed.gaps:
-            # Another error is another bandwidth.
+            # A scaled error has another bandwidth.
             excess = (np.ones(len(self.cells)) @ self._gap) / self.weight.sum()
             return error_of_excess(scale * excess, None)
         return scale * float(_NORMS[self.norm](shape)[0])
 
 
 class MergedError(GapError):
-    """An error of so many samples that those of nearly equal confidence are drawn together.
+    """An error of very many samples, of which those of nearly equal confidence are drawn together.
 
-    The weights count samples that share a cell, a 8192nd of the confidences and their
-    correctness; the confidence is their mean, which leaves the error as it is. What resamples
-    lose is the variance within: 1e-9, beside that of correctness.
+    A row stands for all samples with the same cell, correctness and 8192nd of [0, 1]: its weight
+    is their number, its confidence their mean, which leaves the error as it is. Resamples lose the
+    variance of the confidence within a row: 1e-9, far below that of correctness.
     """
 
     def bootstrap(self, seeds: NDArray[np.int64] | OneSeed) -> list[Draws]:
-        """Return the gaps of samples drawn with replacement: their numbers are multinomial."""
+        """Return the gaps of samples drawn with replacement: row counts are multinomial."""
         total = self.weight.sum()
         drawn = [rng.multinomial(round(total), self.weight / total) for rng in _generators(seeds)]
         return [self.draws(np.array(drawn) / self.weight)]
@@ -384,7 +396,7 @@ def merged(error: GapError) -> GapError:
 def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> GapError:
     """Return the error of sums over bins, (3, n_bins), of weights that count samples.
 
-    Two samples stand for a bin: all that are right, and all that are wrong.
+    Two rows stand for a bin: one for all correct samples, one for all wrong ones.
     """
     count, confidence, correct = sums[:, sums[0] > 0]
     n_bins = len(count)
@@ -419,7 +431,7 @@ def errors_by_chance_of_bins(
 
 
 def drawn_counts(seed: Any, n: int, groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    """Return how often each of n samples is drawn; groups are drawn as a whole."""
+    """Return how often each of n samples is drawn, (n,); groups are drawn as a whole."""
     n_drawn = n if groups is None else int(groups.max()) + 1
     drawn = np.random.default_rng(seed).integers(n_drawn, size=n_drawn)
     count = np.bincount(drawn, minlength=n_drawn)
@@ -427,9 +439,9 @@ def drawn_counts(seed: Any, n: int, groups: NDArray[np.intp] | None) -> NDArray[
 
 
 def drawn_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
-    """Yield labels drawn from the probabilities, for every seed."""
-    # The drawn class is the number of cumulative probabilities that u reaches. The last of
-    # them is left out: rounded below 1, it would let u reach a class that is not there.
+    """Yield labels drawn from the probabilities, (n,), for every seed."""
+    # The drawn class is the number of cumulative probabilities that u reaches. The last of them is
+    # left out: rounded below 1, it would give a class that does not exist.
     below = proba[:, :-1].astype(np.float64) if proba.ndim == 2 else None
     if below is not None:
         np.cumsum(below, axis=1, out=below)

@@ -30,12 +30,12 @@ from ._resampling import (
 if TYPE_CHECKING:
     import pandas as pd
 
-# A group with a p-value up to this is tested again: one of a hundred that are right.
+# A group with a p-value up to this is tested again: one of a hundred that are calibrated.
 _SMALL = 0.01
-# New resamples for every group of the table, so that the least corrected p-value is .005; and
-# numbers that are drawn for one group at most.
+# New resamples per group of the table, so that the smallest corrected p-value is .005; and the
+# most numbers that are drawn for one group.
 _DRAWS_PER_GROUP, _MOST_NUMBERS = 200, 200_000_000
-# Of up to so many samples, one seed draws all resamples.
+# With up to so many samples, one seed draws all resamples.
 _FEW_SAMPLES = 5000
 
 
@@ -69,12 +69,12 @@ def groupwise_calibration_error(
 ) -> NDArray[Any] | pd.DataFrame:
     """Calibration error of every group of samples, with an interval and a p-value.
 
-    A model that is calibrated on the whole may be overconfident for some people and
-    underconfident for others. Small groups have large errors by chance alone, and among many
-    groups some have a small p-value by chance: the intervals are those of
-    :func:`calibration_error_interval`, the p-values those of :func:`calibration_test` after Holm's
-    correction [1]_: any false alarm is at most as probable as the level, where samples are
-    independent, or `groups` say what belongs together.
+    A model that is calibrated on the whole may be overconfident for some people and underconfident
+    for others. Small groups have large errors by chance alone, and among many groups some have a
+    small p-value by chance. Therefore the intervals are those of
+    :func:`calibration_error_interval`, and the p-values those of :func:`calibration_test` after
+    Holm's correction [1]_: the probability of any false alarm is at most the level, if samples are
+    independent or `groups` names those that belong together.
 
     Parameters
     ----------
@@ -86,17 +86,17 @@ def groupwise_calibration_error(
         Groups of fewer samples have NaN for all but their number of samples, and are not among
         those that the p-values are corrected for.
     n_resamples : int, default=999
-        Number of resamples. A p-value of .01 or less is found anew from 200 times as many new
-        resamples as there are groups, so that one bad group among hundreds can be told. With a
-        metric of your own, no corrected p-value of m groups is below m / (n_resamples + 1).
+        Number of resamples. A p-value of .01 or less is computed again from new resamples, 200
+        times as many as there are groups, so that one bad group among hundreds can be found. With
+        a metric of your own, no corrected p-value of m groups is below m / (n_resamples + 1).
     verbose : int, default=0
         Whether to print the seconds of every group; 0 prints nothing.
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
     groups : array-like of shape (n_samples,), default=None
-        What samples that belong together have in common, such as the patient: texts, numbers,
-        categories. Every interval and p-value allows for it. Fewer than 20 bring a warning. The
-        metric has to be a calibration error of this package then.
+        Source of every sample, such as its patient: texts, numbers, categories. Samples of one
+        source are dependent; every interval and p-value allows for it. Fewer than 20 bring a
+        warning. The metric has to be a calibration error of this package then.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. Samples of weight 0 are not counted.
     y_true, y_proba, metric, confidence_level, n_jobs : of :func:`calibration_error_interval`
@@ -148,7 +148,8 @@ def groupwise_calibration_error(
     groups_judged = np.flatnonzero(n_samples >= min_samples)
     draws = _Draws(n_resamples, _DRAWS_PER_GROUP * len(groups_judged), confidence_level)
     members = [counted & (index == g) for g in groups_judged]
-    # A group whose probabilities are reversed is a result, and the columns have been looked at.
+    # No warning of reversed probabilities: in a group, they are a result. The order of the columns
+    # was checked for all samples above.
     with told():
         sets = [
             Resampled.of(
@@ -179,7 +180,7 @@ def groupwise_calibration_error(
 
 
 class _Draws(NamedTuple):
-    """How many resamples there are, how many where the first p-value is small, and the level."""
+    """Number of resamples, number of new ones after a small p-value, and level of the interval."""
 
     n: int
     more: int
@@ -189,8 +190,8 @@ class _Draws(NamedTuple):
 def _judged(resampled: Resampled, seed: int, draws: _Draws) -> tuple[float, float, float, float]:
     """Return the error of a group, the ends of its interval, and its p-value.
 
-    The p-value is that of the first resamples or, where these leave little doubt, that of new ones
-    alone: either is valid, and few resamples cannot give a small p-value.
+    The p-value is that of the first resamples or, if it is small, that of new ones alone: either
+    is valid, and few resamples cannot give a small p-value.
     """
     error = resampled.error
     few = isinstance(error, GapError) and len(error.codes) <= _FEW_SAMPLES

@@ -1,4 +1,4 @@
-"""Confidence interval of a calibration error, and the test whether there is one."""
+"""Confidence interval of a calibration error, and test of calibration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._resampling import (
 
 
 class CalibrationTestResult(NamedTuple):
-    """Calibration error, and the probability of one as large by chance."""
+    """Calibration error, and the probability of one at least as large by chance."""
 
     statistic: float
     pvalue: float
@@ -51,9 +51,9 @@ def calibration_error_interval(
 
     The error of a sample exceeds that of the population, because chance adds gaps: a perfectly
     calibrated model has an error above 0. The interval is for the error of the population. It
-    holds every error under which the observed one is neither unusually large nor unusually small.
-    Chance makes the observed error larger, so it **may lie above its own interval**. How often it
-    holds the true error is measured in the user guide, regime by regime.
+    contains every true error under which the observed one is neither unusually large nor unusually
+    small. Chance makes the observed error larger, so it **may lie above its own interval**. How
+    often it holds the true error is measured in the user guide, regime by regime.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def calibration_error_interval(
     confidence_level : float, default=0.95
         Level in (0, 1).
     n_resamples : int, default=999
-        Number of resamples. With 999, the levels in use fall on a resample, as the 25th and the
-        975th of 1000 places do for .95.
+        Number of resamples. With 999, the quantiles of common levels fall on a resample, as ranks
+        25 and 975 of 1000 do for .95.
     n_jobs : int, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -73,10 +73,9 @@ def calibration_error_interval(
     verbose : int, default=0
         Whether to print what is drawn and its seconds, part by part; 0 prints nothing.
     groups : array-like of shape (n_samples,), default=None
-        What samples that belong together have in common, such as the patient or the user: texts,
-        numbers, categories. Groups are resampled as a whole; without them, the interval of
-        repeated measurements is too narrow. There should be 30 or more; fewer than 20 bring a
-        warning.
+        The group of every sample, such as its patient or its user: texts, numbers, categories.
+        Groups are resampled as a whole; without them, the interval of repeated measurements is too
+        narrow. There should be 30 or more; fewer than 20 bring a warning.
     **options : dict
         Options of the metric, such as ``n_bins``.
 
@@ -95,36 +94,36 @@ def calibration_error_interval(
     -----
     The errors of this package are norms of gaps. A bootstrap sample has the gaps of the samples
     plus noise, so adding t - 1 times the gaps of the samples gives errors that would be observed
-    if the truth were t times these gaps. The interval consists of the true errors for the t at
-    which the error observed lies between the quantiles of those [1]_, with a tail of half of
-    1 - `confidence_level` on each side. Beyond that,
+    if the true gaps were t times these. The interval consists of the true errors for all t at
+    which the observed error lies between the quantiles of those [1]_, with a tail of half of 1 -
+    `confidence_level` on each side. In addition,
 
     - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail;
     - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
       smaller of the two, since chance adds more to an error that comes from few bins;
     - where bins hold fewer than 20 samples (or groups) on average, its lower end is that of larger
-      bins, neighbors taken together. Their true error is no larger, and the bootstrap of a bin
-      with one sample knows next to nothing of its noise;
+      bins, merged from neighbors. Their true error is no larger, and the bootstrap of a bin with
+      one sample underestimates its noise;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
       nor than the limit of the difference of mean confidence and accuracy (from the exact
-      distribution of the number of correct answers, the Poisson binomial, which is narrow where
-      the model is sure) or, for the Kolmogorov-Smirnov error, of the sum at its place;
-    - of 100 cells or more, as the classwise error of many classes has, its upper end is the larger
-      of those for the gaps and for gaps of the sizes to be expected under the distribution that
-      makes those observed most likely (empirical Bayes), since chance hides many small gaps.
+      distribution of the number of correct predictions, the Poisson binomial, which is narrow
+      where the model is sure) or, for the Kolmogorov-Smirnov error, of the largest cumulative gap;
+    - with 100 cells or more, as in the classwise error of many classes, its upper end is the
+      larger of those for the observed gaps and for gaps of expected size under the distribution
+      that makes the observed ones most likely (empirical Bayes), since noise hides small gaps.
 
     A ``functools.partial`` of an error of this package is that error with options. A `metric` of
-    your own is a calibration error if it is 0 where all labels occur as often as the probabilities
-    say. Its interval is the basic one, the quantiles of the bootstrap reflected about the
-    estimate, but begins at 0 where chance explains the error, and ends no lower than the estimate.
-    That of any other metric, such as the log-loss, is normal. Its standard error is that of the
-    bootstrap, or that of labels drawn for the resamples from the probabilities, as if four more
-    samples were of any class alike, if that is larger: few samples may hold none of the large
-    losses of rare labels.
+    your own counts as a calibration error if it is 0 where all labels occur as often as the
+    probabilities say. Its interval is the basic one, the quantiles of the bootstrap reflected
+    about the estimate, but begins at 0 where chance explains the error, and ends no lower than the
+    estimate. The interval of any other metric, such as the log-loss, is normal. Its standard error
+    is that of the bootstrap or, if larger, that of labels drawn for the resamples from the
+    probabilities, with four pseudo-samples spread evenly over the classes: few samples may contain
+    none of the large losses of rare labels.
 
-    Of 131 072 samples or more, those of nearly equal confidence (8192 cells) are drawn together,
-    where there are neither weights nor groups nor several columns. Resamples are then as many
-    binomial numbers, and the ends differ by no more than with another `random_state`.
+    With 131 072 samples or more, and neither weights nor groups nor several columns, samples of
+    nearly equal confidence (8192 cells) are drawn together: a resample is one number per cell. The
+    ends differ by no more than with another `random_state`.
 
     References
     ----------
@@ -171,7 +170,7 @@ def calibration_test(
 
     The null hypothesis is that labels follow the probabilities. Labels are drawn from the
     probabilities `n_resamples` times (consistency resampling [1]_), and the p-value is the
-    fraction of errors that are as large as the one observed, which counts as one of them:
+    fraction of errors at least as large as the one observed, which counts as one of them:
     ``(1 + #{T* >= T}) / (n_resamples + 1)``. The test keeps its level for every metric and every
     number of independent samples; which departures it finds depends on the metric. Samples that
     belong together, such as those of a patient, need `groups`: without them, a calibrated model is
@@ -188,12 +187,12 @@ def calibration_test(
     n_resamples : int, default=999
         Number of times that labels are drawn.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples. A sample gets one label whatever its weight: samples that were
-        counted together have to be repeated instead.
+        Weights of the samples. Every sample gets one drawn label, whatever its weight: repeat
+        samples instead of counting them by a weight.
     groups : array-like of shape (n_samples,), default=None
-        What samples that belong together have in common, such as the patient or the user: texts,
-        numbers, categories. There should be 30 or more; fewer than 20 bring a warning. The metric
-        has to be a calibration error of this package then.
+        The group of every sample, such as its patient or its user: texts, numbers, categories.
+        There should be 30 or more; fewer than 20 bring a warning. The metric has to be a
+        calibration error of this package then.
     n_jobs, random_state, verbose, **options : of :func:`calibration_error_interval`
 
     Returns
@@ -210,9 +209,9 @@ def calibration_test(
     Notes
     -----
     With `groups`, the error is also compared with those of gaps (confidence minus correctness)
-    whose signs are drawn anew for every group: of a calibrated model, the gaps of a group have
-    mean 0 however alike its samples are (the wild bootstrap [2]_). The p-value is the larger of
-    the two, since errors that are rare may not have occurred among the samples.
+    with a random sign for every group: if the model is calibrated, the gaps of a group have mean 0
+    however alike its samples are (the wild bootstrap [2]_). The p-value is the larger of the two,
+    since rare errors may not have occurred among the samples.
 
     References
     ----------

@@ -19,13 +19,13 @@ from ._resampling import ByChance, Resampled, run
 
 # Equal errors, summed in another order, differ by less.
 _ROUNDING = 1e-12
-# Standard errors beyond which the sign of a gap is no chance.
+# Standard errors from 0 beyond which the sign of a gap is clear.
 _CLEAR = 3.0
 # Samples, or groups, that a cell should hold on average for the lower end of an interval. With the
 # cells as they are, it lies above the true error in up to .88 of draws; with neighbors joined to
 # 10 samples in at most .02 for "l1" and .12 for "l2", to 20 in .02 and .07 (benchmarks/fine_bins).
 _FEWEST_PER_CELL = 20
-# From so many cells on, the distribution of their gaps is estimated.
+# From so many cells on, the distribution of their true gaps is estimated.
 _MANY_CELLS = 100
 # Scales of gaps in standard errors, and steps of EM for their weights.
 _SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
@@ -38,7 +38,7 @@ def bootstrap_interval(
     confidence_level: float,
     step: Telling,
 ) -> tuple[list[Any], tuple[float, float]]:
-    """Return the errors of resamples and the interval."""
+    """Return the resamples (gaps, or values of a user's metric) and the ends of the interval."""
     error = resampled.error
     drawn = run(error.bootstrap, seeds, n_jobs, step)
     if isinstance(error, GapError):
@@ -63,20 +63,20 @@ def interval_of(
     confidence_level: float,
     bootstrap: Callable[[GapError], list[Draws]],
 ) -> tuple[float, float]:
-    """Return the interval from the bootstrap and the errors by chance.
+    """Return the interval from the resamples and the errors by chance.
 
-    `bootstrap` draws the resamples of an error with other cells.
+    `bootstrap` resamples the error with larger cells.
     """
     tail = (1 - confidence_level) / 2
     if not isinstance(resampled.error, GapError):
-        # Reflected: estimate - (high - estimate) and estimate + (estimate - low). Chance adds to
-        # the estimate and to its resamples once more: that interval may lie below the truth.
+        # Reflected: estimate - (high - estimate) and estimate + (estimate - low). Chance makes the
+        # estimate larger, and its resamples once more: the interval may lie below the true error.
         high, low = 2 * resampled.estimate - np.quantile(drawn, [tail, 1 - tail])
         high = max(high, resampled.estimate)
     else:
         low, high = Inversion(resampled.error, drawn).interval(tail)
         # The bootstrap of cells with few samples is too narrow. The true error of larger cells is
-        # no larger, so that its lower end serves.
+        # no larger, so its lower end is valid, too.
         larger = resampled.error.with_larger_cells(_FEWEST_PER_CELL)
         if larger is not None:
             low = Inversion(larger, bootstrap(larger)).interval(tail)[0]
@@ -94,8 +94,8 @@ def interval_of_score(
 ) -> tuple[float, float]:
     """Return the normal interval of a score, or of a difference of scores.
 
-    Its standard error is the larger one of two: samples that hold none of the large losses of rare
-    labels know nothing of them, and a belief may be too narrow.
+    Its standard error is the larger one of the bootstrap and of drawn labels: the samples may
+    contain none of the large losses of rare labels, and the probabilities may be too extreme.
     """
     half = ndtri((1 + confidence_level) / 2) * max(
         np.std(np.asarray(drawn)), np.std(np.asarray(of_drawn_labels))
@@ -104,7 +104,7 @@ def interval_of_score(
 
 
 def pvalue_of(statistic: float, by_chance: ByChance) -> float:
-    """Return the p-value of an error, from the errors by chance: the largest of all ways."""
+    """Return the largest p-value ``(1 + #{T* >= T}) / (n + 1)`` over the lists of errors T*."""
     as_large = np.array(by_chance) >= statistic - _ROUNDING
     n_as_large = int(np.count_nonzero(as_large, axis=1).max())
     return (1 + n_as_large) / (1 + as_large.shape[1])
@@ -129,7 +129,7 @@ def interval_of_bins(
 
 
 class Inversion:
-    """What errors would be observed if the true gaps were a multiple of those observed."""
+    """Errors to be observed if the true gaps were a multiple of the observed ones."""
 
     def __init__(self, error: GapError, drawn: list[Draws]) -> None:
         self.error, self.gaps = error, error.observed.gaps
@@ -160,10 +160,10 @@ class Inversion:
         return low, max(high, self._least_upper_end(tail))
 
     def _likely_gaps(self) -> list[NDArray[np.float64]]:
-        """Return true gaps of the sizes that are to be expected, if there are many cells.
+        """Return true gaps of expected size, by empirical Bayes; nothing if there are few cells.
 
-        Chance hides many small gaps. Multiples of the gaps observed, of which the small ones are
-        chance alone, would be seen sooner.
+        Noise hides many small true gaps. Multiples of the observed gaps, whose small ones are
+        noise alone, give too low an upper end.
         """
         error = self.error
         if error.rule != "bins" or error.norm != "l1" or self.gaps.size < _MANY_CELLS:
@@ -188,7 +188,7 @@ class Inversion:
         return self.error.true_error(shape, self._scale(shape, holds))
 
     def _scale(self, shape: NDArray, holds: Callable[[NDArray], Any]) -> float:
-        """Return the least multiple of `shape` whose errors do what `holds` says."""
+        """Return the least multiple of `shape` whose errors satisfy `holds`."""
         if not shape.any() or holds(self.by_noise):
             return 0.0
         low, high = 0.0, 1.0
@@ -203,15 +203,14 @@ class Inversion:
         return high
 
     def _least_upper_end(self, tail: float) -> float:
-        """Return the upper limit of parts of the error, which it is no smaller than.
+        """Return the upper limit of a signed sum of the gaps, which is at most the error.
 
-        With any signs of the cells, the sum of the gaps is no larger than the error. The signs are
-        those observed where these are beyond doubt, so that a model that says too little in one
-        place and too much in another does not look right on average.
+        With any signs of the cells, the sum of the gaps is no larger than the error. Gaps that are
+        clearly negative get the sign -1, so that they do not cancel positive ones.
         """
         error, gaps = self.error, self.error.observed.gaps
         if gaps.shape[1] > 1:
-            return 0.0  # no part of the mean over the classes
+            return 0.0  # such a sum is no bound of the mean over the classes
         proba, correct = error.proba.ravel().astype(np.float64), error.codes == 1
         if error.rule in ("bins", "debiased"):
             clear = gaps[0, 0] < -_CLEAR * self.noise.gaps[:, 0].std(axis=0)
@@ -228,7 +227,7 @@ class Inversion:
     def _mean_range(
         self, correct: NDArray[np.bool_], proba: NDArray[np.float64], tail: float
     ) -> tuple[float, float]:
-        """Return the frequencies of correctness that the samples do not contradict."""
+        """Return the ends of the confidence interval of the mean correctness, with these tails."""
         error, effect = self.error, 1.0
         if error.groups is not None:
             weighted = error.weight / error.weight.mean() * (correct - proba)
@@ -240,21 +239,21 @@ class Inversion:
 
 
 def expected_sizes(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return E|delta| of every z = delta + N(0, 1), where the delta have one distribution.
+    """Return E[|delta| | z] of every z = delta + N(0, 1), by empirical Bayes.
 
-    It is taken for a mixture of normal ones about 0, of a grid of scales, and its weights are
-    those that make the z most likely: empirical Bayes.
+    The prior of delta is a mixture of normal distributions with mean 0 and a grid of scales. Its
+    weights maximize the likelihood of all z (EM).
     """
     variance = 1 + _SCALES**2
     likelihood = np.exp(-(z[:, np.newaxis] ** 2) / (2 * variance)) / np.sqrt(variance) + 1e-300
     weight = np.full(len(_SCALES), 1 / len(_SCALES))
     for _ in range(_STEPS):
-        belief = likelihood * weight
-        belief /= belief.sum(axis=1, keepdims=True)
-        weight = belief.mean(axis=0)
+        posterior = likelihood * weight
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        weight = posterior.mean(axis=0)
     # Given the scale, delta is normal, with this mean and variance.
     shrinkage = _SCALES**2 / variance
     mean, spread = z[:, np.newaxis] * shrinkage, np.sqrt(shrinkage)
     x = mean / np.maximum(spread, 1e-300)
     size = spread * np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2) + mean * (2 * ndtr(x) - 1)
-    return (belief * size).sum(axis=1)
+    return (posterior * size).sum(axis=1)

@@ -35,9 +35,9 @@ RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
 TOLD_CONSTRAINTS = RESAMPLING_CONSTRAINTS | {"verbose": ["verbose"]}
 
 
-# What few groups have in common says little of others: intervals of fewer are too narrow.
+# With fewer groups, intervals are too narrow.
 _FEWEST_GROUPS = 20
-# Labels that tell a calibration error from a score; what rounding leaves of the error then.
+# Entries that distinguish a calibration error from a score; an error below this is rounding.
 _EXPECTED_LABELS_AT_ONCE = 2**20
 _NOTHING = 1e-6
 # Lists of errors of a calibrated model, one for each way to draw them.
@@ -71,10 +71,9 @@ class AnyError(NamedTuple):
         return as_number(value)
 
     def is_zero_of_expected_labels(self) -> bool:
-        """Tell a calibration error from a score, such as the log-loss.
+        """Return whether the metric is a calibration error, not a score such as the log-loss.
 
-        Where every sample has all labels, each as often as its probability says, nothing is left
-        of a calibration error.
+        A calibration error is 0 if every sample has all labels, each weighted by its probability.
         """
         columns = self.columns()
         n_classes = columns.shape[1]
@@ -101,17 +100,17 @@ class AnyError(NamedTuple):
             return self.proba
         return np.stack([1 - self.proba, self.proba], axis=1)
 
-    def of_drawn_labels(self, belief: NDArray[Any], seeds: NDArray[np.int64]) -> list[float]:
+    def of_drawn_labels(self, proba: NDArray[Any], seeds: NDArray[np.int64]) -> list[float]:
         """Return the metric of samples drawn with replacement, with labels drawn for them.
 
-        Labels come from `belief` (n_samples, n_classes), in which four samples of any class alike
-        are added: labels that did not come still may. Those of a group are as alike as `belief`
-        lets them be.
+        Labels are drawn from `proba` (n_samples, n_classes) with four pseudo-samples spread evenly
+        over the classes: labels that did not occur still may. The samples of a group share their
+        random numbers, so their labels are as alike as `proba` allows.
         """
         groups = np.arange(len(self.codes)) if self.groups is None else self.groups
         weight = np.ones(len(groups)) if self.weight is None else self.weight
         mass = np.bincount(groups, weight)
-        below = np.cumsum(with_unseen(belief, mass.sum() ** 2 / (mass @ mass)), axis=1)[:, :-1]
+        below = np.cumsum(with_unseen(proba, mass.sum() ** 2 / (mass @ mass)), axis=1)[:, :-1]
         values = []
         for seed in seeds:
             count = drawn_counts(seed, len(groups), self.groups)
@@ -127,10 +126,10 @@ class AnyError(NamedTuple):
 
 
 class Resampled(NamedTuple):
-    """One call of a metric: its value, and the same as something to resample.
+    """The value of a metric, and the metric in a form that can be resampled.
 
-    ``statistic`` is what errors by chance are compared with; ``groups`` are those that the user
-    gave, without those that the opinions on a sample are.
+    ``statistic`` is compared with the errors by chance. ``groups`` are those of the user, not
+    those of several labels of one sample.
     """
 
     estimate: float
@@ -149,7 +148,7 @@ class Resampled(NamedTuple):
         groups: Any = None,
         **given: Any,
     ) -> Resampled:
-        """Check one call of the metric; `given` are weights and labels."""
+        """Validate the input and evaluate the metric; `given` are weights and labels."""
         metric, options = _unwrapped(metric, options)
         check_metric(metric, "sample_weight", "labels")
         refuse_other_rows(y_true=y_true, y_proba=y_proba, groups=groups)
@@ -163,36 +162,36 @@ class Resampled(NamedTuple):
             proba, correct = top_label(predictions)
             predictions = predictions._replace(truth=two_sided(correct), proba=proba)
         if predictions.has_shares:
-            # The opinions on a sample belong together.
+            # The labels that several people gave a sample belong together.
             predictions, samples = predictions.as_rows()
             groups = samples if groups is None else groups[samples]
         codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
         if weight is not None:
-            # Drop samples of weight 0: drawing one would waste a draw.
+            # Drop samples of weight 0, which would only waste draws.
             kept = weight > 0
             codes, proba, weight = codes[kept], proba[kept], weight[kept]
             if groups is not None:
                 groups = np.unique(groups[kept], return_inverse=True)[1]
         anew = AnyError(metric, options, codes, proba, weight, groups)
-        # An error in the options shows up here.
+        # Invalid options raise an error here.
         estimate = anew.value()
         own = gap_error(metric, options, estimate, codes, proba, weight, groups)
         statistic, error = (estimate, anew) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)
 
     def alone(self) -> Resampled:
-        """Return what gives the same in less time, where no other model has these resamples."""
+        """Return a faster equivalent, for use if no other model shares the resamples."""
         error = self.error
         return self._replace(error=merged(error)) if isinstance(error, GapError) else self
 
     def by_chance(
         self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None, step: Telling = silent
     ) -> ByChance:
-        """Return the errors of a calibrated model, in every way in which chance makes them.
+        """Return errors under the null hypothesis, one list for every way to draw them.
 
-        Labels are drawn from the probabilities, each by itself. With groups, the signs of their
-        gaps are drawn as well: that sees how alike the samples of a group are, but knows nothing
-        of errors that a calibrated model would make and that did not occur.
+        Labels are drawn from the probabilities independently. With groups, random signs of their
+        gaps give a second list: it allows for dependence within groups, but not for errors that a
+        calibrated model would make and that did not occur.
         """
         by_chance = [run(self.error.by_chance, seeds, n_jobs, step, "labels drawn")]
         if self.error.groups is None:
@@ -207,7 +206,7 @@ class Resampled(NamedTuple):
 
 
 def _unwrapped(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the metric that is named or inside of a partial, and all of its options."""
+    """Return the function of a metric, given by name or in a partial, and all of its options."""
     metric = metric_of(metric)
     while isinstance(metric, partial) and not metric.args:
         metric, options = metric.func, metric.keywords | options
@@ -238,14 +237,14 @@ def check_metric(metric: Callable[..., float], *needed: str) -> None:
 
 
 def as_number(value: Any) -> float:
-    """Return what a metric returned, which has to be one number."""
+    """Return the value of a metric as a float; raise unless it is one number."""
     if np.ndim(value) or not np.issubdtype(np.asarray(value).dtype, np.number):
         raise TypeError(f"metric must return a number, got {type(value).__name__}.")
     return float(value)
 
 
 def draw_seeds(random_state: Any, n: int) -> NDArray[np.int64]:
-    """Return a seed for every resample, so that the number of jobs changes nothing."""
+    """Return a seed for every resample: results do not depend on the number of jobs."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
 
 
@@ -256,7 +255,7 @@ def run(
     step: Telling = silent,
     name: str = "samples drawn",
 ) -> list[Any]:
-    """Return what `draw` makes of the seeds."""
+    """Return the values of `draw` for all seeds, computed in parallel."""
     if isinstance(seeds, OneSeed):
         return draw(seeds)
     # Several chunks a job, so that a slow one does not keep the others waiting.
