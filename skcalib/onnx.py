@@ -1,8 +1,8 @@
 """Converters to ONNX: importing this module registers them with skl2onnx.
 
-The graph has the map of a calibrator as its formula says, in double precision, behind the graph
-that skl2onnx makes of the classifier. It checks nothing: what Python refuses, such as NaN, has
-some answer there.
+The graph computes the formula of a calibrator, in double precision, after the graph that skl2onnx
+makes of the classifier. It checks nothing: inputs that Python refuses, such as NaN, have undefined
+outputs.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _FLAT = np.array([-1])
 _DELEGATING = (DifficultyAwareClassifier, LabelCleaningClassifier, SubsetClassifier)
 
 
-# A class that the classifier does not know has the least score.
+# Score of a class that the classifier lacks.
 _LEAST_SCORE = float(np.finfo(np.float32).min)
 
 
 class _Graph:
-    """Adds nodes to a graph; constants are of double precision unless they say otherwise."""
+    """Adds nodes to a graph; constants are double, except integers, booleans and strings."""
 
     def __init__(self, scope: Any, container: Any) -> None:
         self.scope, self.container = scope, container
 
     def __call__(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
-        """Return the name of what the node computes of names and constants, or several."""
+        """Add a node; its inputs are names or constants. Return the names of its outputs."""
         names = [self.scope.get_unique_variable_name(op) for _ in range(outputs)]
         given = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         name = self.scope.get_unique_operator_name(op)
@@ -66,6 +66,7 @@ class _Graph:
         return names[0] if outputs == 1 else names
 
     def constant(self, value: ArrayLike) -> str:
+        """Add a constant and return its name."""
         array = np.asarray(value)
         kind = {"i": TensorProto.INT64, "U": TensorProto.STRING, "b": TensorProto.BOOL}
         flat = array.ravel().tolist()
@@ -79,9 +80,11 @@ class _Graph:
         return str(self("Cast", name, to=TensorProto.DOUBLE))
 
     def columns(self, name: str, positions: ArrayLike) -> str:
+        """Return these columns, (n, len(positions))."""
         return str(self("Gather", name, np.asarray(positions, dtype=np.int64), axis=1))
 
     def row_sum(self, name: str, n_columns: int) -> str:
+        """Return the sum of every row, (n, 1)."""
         return str(self("MatMul", name, np.ones((n_columns, 1))))
 
     def largest(self, name: str, k: int = 1) -> str:
@@ -89,7 +92,7 @@ class _Graph:
         return str(self("TopK", name, np.array([k]), outputs=2, axis=1)[0])
 
     def save(self, name: str, output: Any) -> None:
-        """Let a computed value be an output."""
+        """Make a computed value an output of the graph."""
         node = self.scope.get_unique_operator_name("Identity")
         self.container.add_node("Identity", [name], [output.full_name], name=node)
 
@@ -110,6 +113,7 @@ def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
 
 
 def _mapped(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    """Add the map of a formula to logits z and probabilities p, both (n, k)."""
     return _FORMULAS[formula["kind"]](g, formula, z, p, k)
 
 
@@ -118,12 +122,14 @@ def _as_it_is(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str
 
 
 def _uniform(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    """Return equal probabilities of the classes whose logit is finite."""
     missing = g.double(g("IsInf", z))
     exists = g("Sub", 1.0, missing)
     return str(g("Div", exists, g.row_sum(exists, k)))
 
 
 def _mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    """Return the weighted sum of maps."""
     parts = [
         g("Mul", _mapped(g, part, z, p, k), weight)
         for weight, part in zip(formula["weights"], formula["parts"])
@@ -132,6 +138,7 @@ def _mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
 
 
 def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    """Return softmax(W f + b) of f = z / T or, with a least value, of its clipped log-softmax."""
     f = g("Div", z, formula["temperature"])
     if formula["least"] is not None:
         f = g("Max", g("LogSoftmax", f, axis=1), formula["least"])
@@ -141,6 +148,7 @@ def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
 
 
 def _each_class(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    """Return a curve for every class, divided by their sum; with k = 2, for the second class."""
     columns = range(1, 2) if k == 2 else range(k)
     parts = [
         _CURVES[curve["kind"]](g, curve, g.columns(p, [column]), k)
@@ -156,6 +164,7 @@ def _each_class(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> s
 
 
 def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    """Return probabilities with the largest (k = 2: the second) mapped by a curve of log-odds."""
     zero, q = formula["zero"], _mapped(g, formula["part"], z, p, k)
     largest = g.columns(q, [1]) if k == 2 else g.largest(q)
     sure = g("Min", g("Max", largest, zero), 1 - zero)
@@ -175,6 +184,7 @@ def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> s
 
 
 def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+    """Return (1 - w) sigmoid(a log q - b log(1 - q) + c) + w / k, with q = p clipped."""
     q = g("Min", g("Max", p, curve["zero"]), 1 - curve["zero"])
     a, b = g("Mul", g("Log", q), curve["a"]), g("Mul", g("Log", g("Sub", 1.0, q)), curve["b"])
     score = g("Add", g("Sub", a, b), curve["c"])
@@ -183,12 +193,14 @@ def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
 
 
 def _steps(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
-    # The edges are probabilities of samples, which the graph has rounded.
+    """Return y[j] where j of the edges x are below p."""
+    # The edges are probabilities of samples, which the graph rounds.
     edges = np.array(curve["x"]) * (1 + FLOAT32_ROUNDING)
     return str(g("Gather", np.array(curve["y"]), _number_below(g, p, edges)))
 
 
 def _line(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+    """Return the linear interpolation of the points (x, y) at p, constant outside of them."""
     x, y = np.array(curve["x"]), np.array(curve["y"])
     if len(x) == 1:
         return str(g("Add", g("Mul", p, 0.0), float(y[0])))
@@ -203,7 +215,7 @@ def _line(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
 def _number_below(g: _Graph, values: str, ordered: NDArray[np.float64]) -> str:
     """Return how many of the ordered numbers are below every value, by bisection."""
     count = g("Cast", g("Mul", values, 0.0), to=TensorProto.INT64)
-    # One that is never below, where bisection leaves the end.
+    # Infinity is never below: bisection may look beyond the last number.
     step = 1 << max(0, len(ordered).bit_length() - 1)
     padded = np.concatenate([ordered, np.full(2 * step, np.inf)])
     while step and len(ordered):
@@ -229,7 +241,7 @@ _CURVES: dict[str, Callable[..., str]] = {"beta": _beta, "steps": _steps, "line"
 
 
 def _unwrapped(estimator: Any) -> Any:
-    """Return what predicts, in a form that skl2onnx knows: nothing frozen, no searches."""
+    """Return a copy of the estimator that predicts, without frozen ones, searches and wrappers."""
     if isinstance(estimator, FrozenEstimator):
         return _unwrapped(estimator.estimator)
     if isinstance(estimator, _DELEGATING):
@@ -248,7 +260,7 @@ def _inner(g: _Graph, operator: Any, *, raw: bool = False, fitted: Any = None) -
     """
     outer = operator.raw_operator
     model = _unwrapped(outer.estimator_ if fitted is None else fitted)
-    # A Pipeline would not hand `raw_scores` on: the options are those of its last step.
+    # A Pipeline would not pass `raw_scores` on: the options are those of its last step.
     last, _ = last_step(model)
     allowed = g.scope._get_allowed_options(last, fail=False) or {}
     if raw and "raw_scores" not in allowed:
@@ -266,6 +278,7 @@ def _inner(g: _Graph, operator: Any, *, raw: bool = False, fitted: Any = None) -
 
 
 def _in_order(g: _Graph, scores: str, model: Any, classes: NDArray[Any], absent: float) -> str:
+    """Return the columns of a model in the order of `classes`; absent ones have this value."""
     known = np.asarray(getattr(model, "classes_", classes))
     if np.array_equal(known, classes):
         return scores
@@ -275,7 +288,7 @@ def _in_order(g: _Graph, scores: str, model: Any, classes: NDArray[Any], absent:
     return str(g("Concat", *columns, axis=1))
 
 
-# What skl2onnx asks for: parsers declare operators, shapes are of their outputs, converters
+# What skl2onnx calls: parsers declare operators, `_shapes` types outputs, converters add nodes
 
 
 def _labels(classes: ArrayLike) -> NDArray[Any]:
@@ -305,6 +318,7 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
 
 
 def _shapes(operator: Any) -> None:
+    """Set the types and shapes of the outputs."""
     label, proba, *accepted = operator.outputs
     n, classes = operator.inputs[0].get_first_dimension(), operator.raw_operator.classes_
     is_text = _labels(classes).dtype.kind == "U"
@@ -315,6 +329,7 @@ def _shapes(operator: Any) -> None:
 
 
 def _save(g: _Graph, operator: Any, label: str, proba: str) -> None:
+    """Make label and probabilities outputs, the latter in the precision that was declared."""
     is_double = isinstance(operator.outputs[1].type, DoubleTensorType)
     g.save(label, operator.outputs[0])
     kind = TensorProto.DOUBLE if is_double else TensorProto.FLOAT
@@ -322,6 +337,7 @@ def _save(g: _Graph, operator: Any, label: str, proba: str) -> None:
 
 
 def _save_largest(g: _Graph, operator: Any, proba: str) -> None:
+    """Make probabilities an output, and the class of the largest as the label."""
     best = g("ArgMax", proba, axis=1, keepdims=0)
     _save(g, operator, g("Gather", _labels(operator.raw_operator.classes_), best), proba)
 
@@ -370,7 +386,7 @@ def _convert_selective(scope: Any, operator: Any, container: Any) -> None:
     confidence = _CONFIDENCES[model.confidence_](g, values, len(model.classes_))
     limit = model.threshold_
     if np.isfinite(limit):
-        # Scores that were equal to it, as many are of trees and neighbors, do not pass.
+        # Scores that equal it up to rounding, as often with trees and neighbors, do not pass.
         limit += FLOAT32_ROUNDING * abs(limit)
     accepted = g("Reshape", g("Greater", confidence, limit), _FLAT)
     answer = g("Where", accepted, label, _labels(model.reject_label_))
@@ -403,7 +419,7 @@ _CONFIDENCES: dict[Any, Callable[[_Graph, str, int], str]] = {
 
 
 def _parse_delegating(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Parse the classifier that answers, in place of the one around it."""
+    """Parse the inner classifier in place of the outer one, whose predictions are the same."""
     inner = _unwrapped(model)
     if not np.array_equal(inner.classes_, model.classes_):
         raise NotImplementedError("the classifier inside must know all classes.")
@@ -421,7 +437,7 @@ def _alias(kind: type) -> str:
 
 
 def _subclasses(base: Any) -> list[Any]:
-    """Return the calibrators of the package, private ones of the stack as well."""
+    """Return the calibrators of the package, including private ones of the stack."""
     found: list[Any] = []
     for kind in base.__subclasses__():
         found += [kind, *_subclasses(kind)]

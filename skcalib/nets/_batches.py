@@ -1,8 +1,8 @@
-"""Batches that know which samples they hold, and that are quick to build.
+"""Batches that hold the positions of their samples, and that are built quickly.
 
 A DataLoader asks a dataset for a list of positions, collates the items that it gets and yields
-the batch. Two datasets here answer such a list as a whole: `ItemDataset` with the items and their
-samples, `ArrayDataset` with the finished batch, taken out of the arrays in one step.
+the batch. Two datasets here take such a list as a whole: `ItemDataset` returns the items and their
+samples, `ArrayDataset` the finished batch, indexed from the arrays in one step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BatchLabels(NamedTuple):
 
 
 class ArrayBatch(NamedTuple):
-    """A batch out of arrays, which needs no collation."""
+    """A batch from arrays, which needs no collation."""
 
     X: Any
     y: Any
@@ -93,7 +93,7 @@ class ArrayDataset(Dataset):
 
 
 def wrap(dataset: Any, samples: NDArray[np.intp] | None, *, own_collate: bool) -> Any:
-    """Wrap `dataset` so that its batches are quick to build and, with `samples`, know them."""
+    """Return `dataset`, wrapped: its batches are built quickly and hold `samples`, if given."""
     # Look through all Subsets at the arrays below: indices of indices are one indexing operation.
     base, indices = dataset, None
     while isinstance(base, Subset):
@@ -114,7 +114,7 @@ def is_plain(dataset: Any) -> bool:
 
 
 def collate(items: Any, *, collate_fn: Any) -> Any:
-    """Collate what a dataset gave for a list of positions, and keep its samples aside."""
+    """Return what a dataset returned for positions, collated; y may come with its samples."""
     if isinstance(items, ArrayBatch):
         return tuple(items)
     if not isinstance(items, ItemBatch):  # a plain list: the dataset is not wrapped

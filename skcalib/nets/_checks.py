@@ -1,4 +1,4 @@
-"""Check what `fit` gets, and bring it into the form that skorch reads."""
+"""Check the arguments of `fit`, and convert them to the form that skorch reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ._samples import FitInputs
 
 
 def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Return arrays and data frames as finite float32; leave what only skorch knows as it is."""
+    """Return arrays and data frames as finite float32, and other inputs of skorch unchanged."""
     # Tensors of integers are tokens for an embedding, not a table.
     if isinstance(X, Tensor) and X.is_floating_point():
         if on_accelerator(X):
@@ -48,12 +48,12 @@ def check_y(y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"X and y must have the same number of samples, got {n_samples} and {len(labels)}."
         )
-    # torch takes numbers in the byte order of the machine alone.
+    # torch takes only numbers in the native byte order.
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
 
 def labels_of(dataset: Any) -> Any:
-    """Return the labels that a dataset shows in an attribute, None if it shows none."""
+    """Return the labels that a dataset has in an attribute, None if it has none."""
     if isinstance(dataset, Subset):
         labels = labels_of(dataset.dataset)
         return None if labels is None else np.asarray(labels)[np.asarray(dataset.indices)]
@@ -66,7 +66,7 @@ def labels_of(dataset: Any) -> Any:
 
 
 def sizes_of(X: Any) -> dict[str, int]:
-    """Return the sizes of a sample that a module may ask for, none where X shows no shape."""
+    """Return `n_features` and `n_channels` of a sample, {} where X has no shape."""
     if isinstance(X, Dataset | SliceDataset):
         # An item of a dataset is a pair (x, y), that of a slice is x alone.
         sample = X[0][0] if isinstance(X, Dataset) else X[0]
@@ -85,7 +85,7 @@ def check_inputs(
     target_proba: ArrayLike | None = None,
     groups: Any = None,
 ) -> FitInputs:
-    """Return what belongs to every sample: float32 tensors, and the numbers of the groups."""
+    """Return the checked values of all samples: float32 tensors, and codes of the groups."""
     weight = check_weights(sample_weight, n_samples)
     difficulty = None
     if difficulty_weight is not None:
@@ -104,6 +104,7 @@ def check_inputs(
 
 
 def _check_target(target_proba: ArrayLike, n_samples: int, classes: NDArray[Any]) -> Tensor:
+    """Return class probabilities as float32, (n, K), with columns in the order of `classes`."""
     proba = check_proba_matrix(target_proba, name="target_proba")
     if proba.shape != (n_samples, len(classes)):
         raise ValueError(
@@ -119,9 +120,9 @@ def _check_target(target_proba: ArrayLike, n_samples: int, classes: NDArray[Any]
 
 
 def check_difficulty_weight(difficulty_weight: Tensor | None) -> None:
-    """Raise unless difficulty weights are in [0, 1], as the losses that use them mean it."""
+    """Raise unless difficulty weights are in [0, 1], as the losses that use them require."""
     if difficulty_weight is None:
-        return  # the loss itself says that it needs them
+        return  # the loss itself raises if it needs them
     fault = (difficulty_weight < 0) | (difficulty_weight > 1)
     if fault.any():
         sample = int(fault.int().argmax())
@@ -132,6 +133,7 @@ def check_difficulty_weight(difficulty_weight: Tensor | None) -> None:
 
 
 def _as_tensor(name: str, values: NDArray[Any] | None) -> Tensor | None:
+    """Return values as float32, None as it is; values beyond its range are an error."""
     if values is None:
         return None
     with np.errstate(over="ignore", under="ignore"):

@@ -54,7 +54,7 @@ class AutoDeviceMixin:
         params : dict
             Values by name.
         """
-        # skorch reads the attribute, which is the device in use, not the word.
+        # skorch reads the attribute, which is the device in use, not "auto".
         params = super().get_params(deep=deep, **kwargs)  # type: ignore[misc]
         return params | {"device": self.__dict__["device"]}
 
@@ -68,10 +68,10 @@ class AutoDeviceMixin:
 
 
 class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
-    """A skorch classifier that builds its parts by itself.
+    """A skorch classifier that builds its module and criterion for the data.
 
-    Sizes that the module asks for come from the data, a module or criterion given as an instance
-    is copied, labels of any type are encoded, and `random_state` seeds everything.
+    Sizes among the arguments of the module come from the data, a module or criterion given as an
+    instance is copied, labels of any type are encoded, and `random_state` seeds everything.
     """
 
     random_state: Any
@@ -85,7 +85,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         Parameters
         ----------
         instance_or_cls : Module or type
-            What the user gave.
+            The parameter of the net.
         kwargs : dict
             Arguments of a class.
 
@@ -99,7 +99,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
                 "module and criterion must be given before torch.jit.script, whose copies cannot "
                 f"be trained, got a {type(instance_or_cls).__name__}; script module_ after fit."
             )
-        # skorch takes an instance without arguments as it is, and would train the user's own.
+        # skorch uses an instance without arguments as it is, and would train the user's object.
         if isinstance(instance_or_cls, nn.Module) and not kwargs:
             return copy.deepcopy(instance_or_cls)
         return super().initialized_instance(instance_or_cls, kwargs)
@@ -108,8 +108,8 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         """Build the module with sizes that come from the data, or copy the given instance."""
         _check_callable(module=self.module)
         kwargs = self.get_params_for("module")
-        # n_features, n_channels and n_classes, where the module asks for them; what the user has
-        # given as module__n_features comes first.
+        # n_features, n_channels and n_classes, where the module has these arguments; a value that
+        # the user gives as module__n_features comes first.
         if not isinstance(self.module, nn.Module):
             wanted = inspect.signature(self.module).parameters
             kwargs = {k: v for k, v in self._data_sizes_.items() if k in wanted} | kwargs
@@ -119,7 +119,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
     def initialize_criterion(self) -> Self:
         """Build the criterion, or copy the given instance."""
         _check_callable(criterion=self.criterion)
-        # A loss as a function, where a function that builds a loss would do.
+        # A function is called to build the criterion; one with a target is itself a loss.
         function = not isinstance(self.criterion, type | nn.Module)
         if function and "target" in inspect.signature(self.criterion).parameters:
             raise ValueError(
@@ -173,10 +173,12 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
             return _plain(super().infer(x, **fit_params))
 
     def _forget_features(self) -> None:
+        """Delete the number and names of the features of earlier data."""
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
 
     def _learn_classes(self, y: Any, fresh: bool, classes: ArrayLike | None) -> None:
+        """Set the classes of a fresh fit from y or `classes`; labels y must be among them."""
         # skorch's `classes_` is the parameter classes or, if there is none, what is set here.
         if fresh:
             self.classes_inferred_ = np.unique(y if classes is None else np.asarray(classes))
@@ -187,14 +189,15 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         self._note_encoding()
 
     def _note_encoding(self) -> None:
+        """Set whether the labels are class indices."""
         known = self.classes_
-        # The labels 0, 1, ..., K - 1 are class indices already: no look-up for every batch.
+        # The labels 0, 1, ..., K - 1 are class indices: no look-up is needed for every batch.
         self._labels_are_indices_ = known.dtype.kind in "biuf" and np.array_equal(
             known, np.arange(len(known))
         )
 
     def _encoded(self, labels: Any) -> NDArray[np.intp]:
-        """Return labels, as a batch holds them, as positions in `classes_`."""
+        """Return the positions in `classes_` of the labels of a batch."""
         labels = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
         if self.classes_.dtype == np.bool_:  # which batches hold as 0 and 1
             labels = labels.astype(np.bool_)
@@ -207,20 +210,21 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     @contextmanager
     def _seeded(self, fresh: bool) -> Iterator[None]:
-        """Draw from a generator of the net's own; torch's global one is left as it was."""
+        """Seed torch's generators by `random_state` for the block, and restore them at its end."""
         if self.random_state is None:
             yield
             return
-        if fresh or not hasattr(self, "random_state_"):  # not, for a net from a file
+        if fresh or not hasattr(self, "random_state_"):  # a net loaded from a file has none
             self.random_state_ = check_random_state(self.random_state)
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        # A fit goes on drawing from `random_state_` where the last one ended, so that a second
-        # partial_fit is not a repetition of the first.
+        # Every fit draws another seed from `random_state_`, so that a second partial_fit does not
+        # repeat the first.
         with seeded(self.random_state_.randint(np.iinfo(np.int32).max), device):
             yield
 
 
 def _check_callable(**part: Any) -> None:
+    """Raise unless the one part, passed by its name, can be called."""
     [(name, value)] = part.items()
     if not callable(value):
         raise ValueError(
@@ -229,12 +233,12 @@ def _check_callable(**part: Any) -> None:
 
 
 def first_output(output: Any) -> Tensor:
-    """Return the logits of a module that may give more than them."""
+    """Return the logits, the first of the outputs of a module."""
     return output[0] if isinstance(output, tuple) else output
 
 
 def _plain(output: Any) -> Any:
-    """Return tensors and tuples, which skorch knows, as they are, and the logits of the rest."""
+    """Return tensors and tuples, which skorch takes, as they are; else `logits` of the output."""
     if isinstance(output, Tensor | tuple):
         return output
     logits = (

@@ -1,4 +1,4 @@
-"""Call a criterion with what it takes, and refuse what it would ignore."""
+"""Call a criterion with the values that it takes; values that it would ignore are errors."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def check_criterion(criterion: Any) -> frozenset[str]:
 
 
 def uses(criterion: Any, *names: str) -> bool:
-    """Tell whether a loss of :mod:`skcalib.losses` cannot do without one of these keywords."""
+    """Tell whether a loss of :mod:`skcalib.losses` needs one of these keywords."""
     return any(getattr(criterion, f"uses_{name}", False) for name in names)
 
 
 def check_takes_proba(criterion: Any, name: str) -> None:
-    """Raise if the parameter `name` makes targets of class probabilities, unfit for a loss."""
+    """Raise if a loss takes no class probabilities, which the parameter `name` needs."""
     indices_only = isinstance(criterion, nn.MultiMarginLoss)
     if indices_only or not getattr(criterion, "takes_soft_target", True):
         raise ValueError(
@@ -49,13 +49,13 @@ def criterion_loss(
     given: dict[str, Tensor],
     accepted: frozenset[str],
 ) -> Tensor:
-    """Return the loss of a batch, with the values of its samples that were `given`."""
+    """Return the loss of a batch; `given` are values of its samples, by `accepted` keywords."""
     refused = set(given) - accepted
     if not refused:
         return criterion(logits, target, **given)
     plain = plain_module(criterion)
     if refused == {"sample_weight"} and getattr(plain, "reduction", None) in ("mean", "sum"):
-        # Torch's own criteria know no weights of samples, but give one loss for every sample.
+        # torch's own criteria take no sample weights, but return one loss for every sample.
         weight = given["sample_weight"]
         others = {name: value for name, value in given.items() if name != "sample_weight"}
         return _weighted(plain, logits, target, weight, others)
@@ -68,6 +68,7 @@ def criterion_loss(
 def _weighted(
     criterion: nn.Module, logits: Tensor, target: Tensor, weight: Tensor, others: dict[str, Tensor]
 ) -> Tensor:
+    """Return the weighted sum or mean of the losses of the samples, as `reduction` has it."""
     reduction = criterion.reduction
     criterion.reduction = "none"  # type: ignore[assignment]
     try:
@@ -86,5 +87,5 @@ def _weighted(
     class_weight = getattr(criterion, "weight", None)
     # A number of that name is something else, such as the strength of a penalty.
     if isinstance(class_weight, Tensor) and class_weight.ndim == 1 and target.ndim == 1:
-        weight = weight * class_weight[target]  # torch's own mean is that over weighted classes
+        weight = weight * class_weight[target]  # torch's mean is weighted by the classes, too
     return total / weight.sum().clamp_min(torch.finfo(losses.dtype).tiny)

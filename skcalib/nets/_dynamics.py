@@ -1,4 +1,4 @@
-"""Record what a network says about every sample while it trains."""
+"""Record the predictions of a network for every sample while it trains."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TrainingDynamics(Callback):
     """
 
     def initialize(self) -> Self:
-        """Forget the record, as the net forgets its weights."""
+        """Delete the record, as the net resets its weights."""
         self._steps_: list[dict[str, NDArray[Any]]] = []
         return self
 
@@ -140,11 +140,13 @@ class TrainingDynamics(Callback):
     entropy_ = property(lambda self: self._recorded("entropy"), doc="Predictive entropy in nats.")
 
     def _recorded(self, field: str) -> NDArray[Any]:
+        """Return a field of all steps, (n_steps, n_samples)."""
         if not getattr(self, "_steps_", None):
             raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
         return np.stack([step[field] for step in self._steps_])
 
     def _record(self, net: Any, dataset: Any) -> None:
+        """Append a step: all fields of the samples of `dataset`, by a pass in evaluation mode."""
         measured, n_done = [], 0  # batches of the whole dataset come in the order of its samples
         for batch in net.get_iterator(dataset, ranking=True):
             logits = first_output(net.evaluation_step(batch)).detach().float()
@@ -160,7 +162,7 @@ class TrainingDynamics(Callback):
 
 
 def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
-    """Return what is recorded of a batch, (4, n_samples), in one transfer from its device."""
+    """Return the fields of a batch, (4, n_batch), in one transfer from its device."""
     label = label[:, None]
     proba = torch.softmax(logits, dim=1)
     others = logits.scatter(1, label, -torch.inf)

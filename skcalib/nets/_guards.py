@@ -1,4 +1,4 @@
-"""Turn failures that a training would not notice into errors and warnings."""
+"""Errors and warnings for failures that a training would not show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_names(net: Any, names: Any) -> None:
 
 
 def check_modes_of_torch(net: Any) -> None:
-    """Raise where a mode of torch around `fit` would end the training, or stall it in silence."""
+    """Raise where a mode of torch around `fit` would break the training, or stall it unnoticed."""
     if torch.is_inference_mode_enabled():
         raise RuntimeError("fit must be called outside of torch.inference_mode(), got it enabled.")
     kind = torch.device(net.device or "cpu").type
@@ -63,14 +63,14 @@ def check_callbacks(net: Any) -> None:
 def check_finite(net: Any) -> None:
     """Raise if a number became infinite or NaN in the last epoch."""
     epoch = len(net.history)
-    # skorch has brought the loss of every batch to the CPU: looking at them costs nothing.
+    # skorch has copied the loss of every batch to the CPU: reading them costs nothing.
     for batch in net.history[-1]["batches"]:
         loss = batch.get("train_loss", 0.0)
         if not math.isfinite(loss):
             raise ValueError(
                 f"The loss became {loss} in epoch {epoch} (lr={net.lr}). Lower lr, or scale X."
             )
-    # One number: a single wait for an accelerator. NaN survives the maximum.
+    # One number: a single wait for an accelerator. The maximum with NaN is NaN.
     if not math.isfinite(get_total_norm(_trained_values(net), math.inf).item()):
         raise ValueError(
             "The parameters of the module, or the state of the optimizer, became NaN or infinite "
@@ -79,7 +79,8 @@ def check_finite(net: Any) -> None:
 
 
 def _trained_values(net: Any) -> Iterator[Tensor]:
-    # With squared gradients beyond the largest float, Adam stands still and the loss is finite.
+    """Yield the trained parameters, and what the optimizer keeps of each."""
+    # If squared gradients overflow, Adam makes steps of 0, and the loss stays finite.
     for parameter in net.module_.parameters():
         if parameter.requires_grad:
             yield parameter.detach()

@@ -78,6 +78,7 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
 
 
 def _margin(logits: Tensor, inputs: Tensor) -> Tensor:
+    """Return the distance of every input to the nearest other class, to first order, (n,)."""
     samples, n_classes = torch.arange(len(logits), device=logits.device), logits.shape[1]
     predicted = logits.detach().argmax(1)
     smallest = torch.full((len(logits),), torch.inf, device=logits.device)
@@ -86,7 +87,7 @@ def _margin(logits: Tensor, inputs: Tensor) -> Tensor:
     for step in range(1, n_classes):
         other = (predicted + step) % n_classes
         gap = logits[samples, predicted] - logits[samples, other]
-        # In evaluation mode no sample sees another: the gradient of the sum is that of each.
+        # In evaluation mode no output depends on other samples: the sum has the gradient of each.
         (gradient,) = torch.autograd.grad(gap.sum(), inputs, retain_graph=step < n_classes - 1)
         # The gradient is on the device of the inputs; `infer` has moved a copy of them.
         length = gradient.flatten(1).norm(dim=1).to(gap.device)

@@ -1,19 +1,19 @@
-"""skorch's training loop, over batches that know which samples they hold.
+"""skorch's training loop, over batches that hold the positions of their samples.
 
-What happens in `fit`, and what of it is ours (*)::
+The steps of `fit`; those with * are of this package::
 
     fit                  * _fitting: check the data, seed, keep FitState for the time of the fit,
                          raise Ctrl-C, which skorch swallows
       on_train_begin
       fit_loop
         get_split_datasets   * keep which samples are for training
-        get_iterator         * batches know their samples
+        get_iterator         * batches hold the positions of their samples
         for every epoch:
           run_single_epoch   * choose the samples of the epoch; hand out plain (X, y) batches
             train_step       * mixup; keep which samples were classified correctly
               infer
               get_loss       * the criterion of the logits and of what belongs to the samples
-            * is everything finite?
+            * check that losses and parameters are finite
           run_single_epoch   the same over the validation samples, if there are any
       on_train_end
 """
@@ -60,13 +60,13 @@ from ._guards import (
 from ._prioritizer import EpochPrioritizer
 from ._samples import DataSplit, FitState, Mixup, split_groups
 
-# Samples of a forward pass that ranks: more of them fall out of a CPU's cache in convolutions.
+# Samples of a forward pass that ranks; on a CPU, more of them exceed the cache in convolutions.
 _RANKING_BATCH = 1024
 _RANKING_BATCH_CPU = 256
 
 
 class TrainingLoop(NetComponents):
-    """The hooks of skorch through which weights, mixup and a choice of samples enter a fit."""
+    """The hooks of skorch that apply weights, mixup and a choice of samples in a fit."""
 
     class_weight: Mapping[Any, float] | str | None
     mixup_alpha: float | None
@@ -78,7 +78,7 @@ class TrainingLoop(NetComponents):
     def _fitting(
         self, X: Any, y: Any, *, fresh: bool, classes: Any = None, **of_samples: Any
     ) -> Iterator[tuple[Any, Any]]:
-        """Check the data, and keep what the loss must know about its samples for one fit."""
+        """Check the data, and keep the values of the samples that the loss needs, for one fit."""
         validate_parameters(self)
         if fresh:  # earlier data may have had other columns
             self._forget_features()
@@ -102,10 +102,10 @@ class TrainingLoop(NetComponents):
             )
         inputs = check_inputs(n_samples, self.classes_, **of_samples)
         if self.prioritizer is not None:
-            # A target with a line for every epoch needs one for those of earlier fits as well.
+            # A target with a row for every epoch needs one for those of earlier fits as well.
             n_epochs = self.max_epochs + (0 if fresh else len(self.history))
             self.prioritizer_ = copy.copy(self.prioritizer).start(given_X, n_samples, n_epochs)
-        # From here on the calls of skorch know that they are within a fit.
+        # While `_fit_` is set, the methods that skorch calls are within a fit.
         self._fit_ = FitState(inputs)
         try:
             # skorch swallows Ctrl-C, and a grid search would go on with half-trained nets. The net
@@ -115,13 +115,13 @@ class TrainingLoop(NetComponents):
         except KeyboardInterrupt:
             history = getattr(self, "history_", None)
             if history and "train_loss" not in history[-1]:
-                del history[-1]  # an epoch without an end
+                del history[-1]  # an unfinished epoch
             raise
         finally:
             self._fit_ = None
 
     def _is_fresh(self, *, restart: bool) -> bool:
-        """Tell whether a fit starts from nothing, as after a mere `initialize` as well."""
+        """Tell whether a fit starts anew, as it does after `initialize` alone, too."""
         return restart or not (self.initialized_ and hasattr(self, "classes_inferred_"))
 
     def check_data(self, X: Any, y: Any = None) -> None:
@@ -185,7 +185,7 @@ class TrainingLoop(NetComponents):
             n_samples = self._fit_.inputs.n_samples
             positions = DataSplit(dataset, n_samples).positions(train)
             self._fit_.split = DataSplit(dataset, n_samples, positions)
-            # Only now is it known whether there are validation samples, and what the loss needs.
+            # The split shows whether there are validation samples, the criterion what it needs.
             if valid is None:
                 check_callbacks(self)
             if self._fit_.inputs.target_proba is not None:
@@ -200,14 +200,14 @@ class TrainingLoop(NetComponents):
                         f"mixup_alpha must be None with {type(self.criterion_).__name__}, which "
                         f"follows every sample by itself, got {self.mixup_alpha!r}."
                     )
-                # Where the logits will be: no step waits for them to come to the host.
+                # On the device of the logits, so that no step waits for a transfer to the host.
                 weight = next(self.module_.parameters(), None)
                 device = None if weight is None else weight.device
                 self._fit_.history = CorrectnessHistory(n_samples, device=device)
         return train, valid
 
     def get_iterator(self, dataset: Any, training: bool = False, *, ranking: bool = False) -> Any:
-        """Return an iterator over batches; within a fit these know their samples.
+        """Return an iterator over batches; within a fit they hold the positions of their samples.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class TrainingLoop(NetComponents):
         """
         prefix = "iterator_train" if training else "iterator_valid"
         build, params = getattr(self, prefix), self.get_params_for(prefix)
-        # Anything but a DataLoader over items is left as it is: its batches are anonymous.
+        # Anything but a DataLoader over items is left as it is: its batches hold no positions.
         wraps, samples, fit = batches_items(build, params), None, self._fit_
         if wraps:
             if fit is not None and fit.split is not None:
@@ -245,7 +245,7 @@ class TrainingLoop(NetComponents):
         else:
             iterator = super().get_iterator(dataset, training=training)
         if wraps:
-            # Wraps whatever collates here: torch's default, or a function that the user has given.
+            # Wraps the function that collates here: torch's default, or one that the user gives.
             iterator.collate_fn = partial(collate, collate_fn=iterator.collate_fn)
             # A loader draws a seed even without workers: a prediction would draw from torch's
             # generator, with which another thread may be training.
@@ -289,6 +289,7 @@ class TrainingLoop(NetComponents):
             self.history.record("training_dur", time.perf_counter() - chosen)
 
     def _choose_samples(self, fit: FitState, iterator: Any) -> tuple[Any, int]:
+        """Return an iterator over the chosen samples of the epoch, and their number."""
         split = fit.split
         if split is None or split.train_samples is None:
             raise ValueError(
@@ -304,9 +305,9 @@ class TrainingLoop(NetComponents):
         return iterator, len(chosen)
 
     def _score_samples(self, dataset: Any, score_proba: Callable[[NDArray], NDArray]) -> NDArray:
-        """Score the probabilities of the samples to be ranked, in large batches."""
-        # In the order of the samples: validation iterators do not shuffle unless told to. One
-        # score a sample is kept, not a row of probabilities, which may be larger than X.
+        """Return the scores of the samples of a dataset, (n,), by their probabilities."""
+        # In the order of the samples: validation iterators do not shuffle by default. One score
+        # per sample is kept, not a row of probabilities, which may be larger than X.
         batches = self.get_iterator(dataset, ranking=True)
         logits = (first_output(self.evaluation_step(batch)).float() for batch in batches)
         return np.concatenate([score_proba(z.softmax(dim=1).cpu().numpy()) for z in logits])
@@ -337,7 +338,7 @@ class TrainingLoop(NetComponents):
             if fit is not None:
                 fit.mixup = None
         if fit is not None and fit.history is not None:
-            # After the loss: a step is judged by the past, without itself.
+            # After the loss, which uses the history without this step.
             logits = first_output(step["y_pred"]).detach()
             samples = fit.batch_samples.to(logits.device)  # type: ignore[union-attr]
             fit.history.record(samples, logits, self._targets(batch[1], logits))
@@ -375,7 +376,7 @@ class TrainingLoop(NetComponents):
             warn_of_probabilities(logits)
         unknown = fit is None or fit.batch_samples is None
         if unknown and not training and uses(self.criterion_, "difficulty_weight", "history"):
-            # Validation data from elsewhere has neither difficulty weights nor a past.
+            # Validation data from elsewhere has neither difficulty weights nor a history.
             if fit is not None and fit.once("warn of the cross-entropy"):
                 warn(
                     "The validation samples are not part of the data given to fit. They have "

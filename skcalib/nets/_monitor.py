@@ -1,4 +1,4 @@
-"""Calibration error, or what calibration cannot repair, after every epoch."""
+"""Calibration error or refinement error after every epoch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CalibrationMonitor(EpochScoring):
         where it is least, then calibrate [1]_.
     n_bins, strategy, norm : of :func:`~skcalib.metrics.expected_calibration_error`
     on_train : bool, default=False
-        Whether to judge the training samples instead of the validation samples.
+        Whether to score the training samples instead of the validation samples.
     name : str, default=None
         Name in the history; None means "valid_ece" or "valid_refinement", with `on_train`
         "train_ece" or "train_refinement".
@@ -67,7 +67,7 @@ class CalibrationMonitor(EpochScoring):
     True
     """
 
-    # Parameters of EpochScoring that are settled here.
+    # Parameters of EpochScoring that are fixed here.
     lower_is_better: ClassVar[bool] = True
     target_extractor = staticmethod(to_numpy)
 
@@ -91,7 +91,7 @@ class CalibrationMonitor(EpochScoring):
         self.use_caching = use_caching
 
     def initialize(self) -> Self:
-        """Check the parameters, forget earlier scores and settle the name in the history."""
+        """Check the parameters, reset the scores and set the name in the history."""
         for name in ("on_train", "use_caching"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")

@@ -1,4 +1,4 @@
-"""A skorch classifier that any loss can train and whose probabilities are probabilities."""
+"""A skorch classifier for any loss of logits, whose probabilities are always their softmax."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         ``samples_seen``, ``selection_dur`` and ``training_dur`` of every epoch, durations in
         seconds. Its parameters are searched as ``prioritizer__selector__fraction`` and the like.
     mixed_precision : {"bf16"}, default=None
-        Compute the module in bfloat16 where torch deems it safe; the loss stays in float32.
+        Compute the module in bfloat16 where torch considers it safe; the loss stays in float32.
         For float16 use skorch's ``AccelerateMixin``.
     random_state : int, RandomState instance or None, default=None
         Seed of initial weights, order of the samples, dropout and whatever else draws from torch's
@@ -98,7 +98,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
     module_ : torch.nn.Module
         The trained network.
     prioritizer_ : EpochPrioritizer
-        With a `prioritizer`: its copy, which knows the samples of every epoch.
+        With a `prioritizer`: its copy, which holds the samples of every epoch.
     history_ : skorch.history.History
         Losses, scores and times of every epoch.
     n_features_in_, feature_names_in_ : int and ndarray of str
@@ -188,7 +188,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             train_split=train_split,
             device=device,
             verbose=verbose,
-            # skorch's own "auto" takes a softmax for torch's CrossEntropyLoss and no loss of ours.
+            # skorch's own "auto" applies a softmax for torch's CrossEntropyLoss alone.
             predict_nonlinearity=predict_nonlinearity,
             iterator_train__shuffle=iterator_train__shuffle,
             **kwargs,
@@ -250,7 +250,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         KeyboardInterrupt
             At Ctrl-C, after the callbacks have been notified; the net is usable as it is.
         """
-        # skorch's fit calls initialize and then partial_fit, which is ours: see there.
+        # skorch's fit calls initialize and then partial_fit, which is overridden below.
         with self._fitting(
             X,
             y,
@@ -325,7 +325,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         -------
         logits : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             Logits. For two classes their difference, second minus first, is the log-odds of
-            ``classes_[1]``, as scikit-learn's binary classifiers give it.
+            ``classes_[1]``, as scikit-learn's binary classifiers return it.
         """
         self.check_is_fitted()
         # forward has gathered the batches on the CPU. numpy has no bfloat16.
@@ -370,8 +370,8 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         OSError
             If there is no file, or no right to read it.
         ValueError
-            If the file is another one or damaged, or if the module has other parameters. The net
-            is then as it was.
+            If the file is another one or damaged, or if the module has other parameters. Then the
+            net is unchanged.
         """
         load_net(self, path)
         return self

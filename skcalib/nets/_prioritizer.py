@@ -49,7 +49,7 @@ class EpochPrioritizer(BaseEstimator):
     See Also
     --------
     skcalib.selection.SubsetClassifier : A choice made once, before training.
-    CalibratedNetClassifier : The net that it serves.
+    CalibratedNetClassifier : The net that uses it.
     skcalib.selection.MaxEntropySelector : A selector for it.
 
     References
@@ -99,7 +99,7 @@ class EpochPrioritizer(BaseEstimator):
         return np.array(masks, dtype=bool).reshape(-1, self._n_samples)
 
     def start(self, X: Any, n_samples: int, n_epochs: int) -> Self:
-        """Check the parameters against the data, and forget earlier choices.
+        """Check the parameters against the data, and delete earlier choices.
 
         The net calls this on a copy of its parameter when a fit begins.
 
@@ -168,7 +168,7 @@ class EpochPrioritizer(BaseEstimator):
             chosen = samples
         elif self._chosen is None or after_warmup % self.refresh_every == 0:
             scores = self._score(samples, epoch, score_samples)
-            # From torch's generator, which the net seeds. The 2^24 numbers of float32 would tie.
+            # From torch's generator, which the net seeds. Numbers of float32, 2^24, would tie.
             uniform = torch.rand(len(scores), dtype=torch.float64).numpy()
             self._chosen = chosen = samples[self._selector.choose(scores, uniform)]
         else:
@@ -181,6 +181,7 @@ class EpochPrioritizer(BaseEstimator):
     def _score(
         self, samples: NDArray[np.intp], epoch: int, score_samples: Callable[[Any], NDArray]
     ) -> NDArray[np.floating]:
+        """Return the scores of `samples` in an epoch, (n_train,), larger = chosen first."""
         if self.selector.criterion == "random":  # needs no model, and differs between epochs
             return torch.rand(len(samples)).numpy()
         if self._scores is None:  # no target: the net itself
@@ -188,6 +189,7 @@ class EpochPrioritizer(BaseEstimator):
         return (self._scores if self._scores.ndim == 1 else self._scores[epoch])[samples]
 
     def _target_scores(self, X: Any, n_epochs: int) -> NDArray[np.floating]:
+        """Return the scores by the target, (n_samples,) or (n_epochs, n_samples)."""
         if hasattr(self.target, "predict_proba"):
             check_is_fitted(self.target)
             return self._selector.score_proba(self.target.predict_proba(X))

@@ -1,7 +1,7 @@
-"""Which samples a batch holds, and what belongs to them.
+"""The positions of the samples of a batch, and the values that belong to them.
 
-Batches reach the module, the steps and the callbacks as plain ``(X, y)``, as skorch has them. What
-`fit` was given for every sample goes beside the batch, found by the position of the sample in X::
+Batches reach the module, the steps and the callbacks as plain ``(X, y)``, as skorch has them. The
+values that `fit` was given for every sample are looked up by the position of the sample in X::
 
     fit(X, y, sample_weight=w)   FitInputs          w[i] belongs to sample i of X
         |
@@ -14,7 +14,7 @@ Batches reach the module, the steps and the callbacks as plain ``(X, y)``, as sk
     get_loss                     batch_values       w[[2, 9, ...]] goes to the criterion,
                                  batch_target       in training target_proba[[2, 9, ...]] as well
 
-One batch is in flight at a time: its positions are set when skorch draws it, and unset after the
+One batch is processed at a time: its positions are set when skorch draws it, and unset after the
 last one. Between epochs, and for data from elsewhere, there are none.
 """
 
@@ -43,7 +43,7 @@ from ._batches import BatchLabels
 
 @dataclass(frozen=True)
 class FitInputs:
-    """What `fit` was given for every sample."""
+    """The values that `fit` was given for every sample."""
 
     n_samples: int
     sample_weight: Tensor | None = None
@@ -162,14 +162,14 @@ class Mixup:
 
 @dataclass
 class FitState:
-    """What changes while a fit runs; there is none between fits."""
+    """The state of a running fit; between fits there is none."""
 
     inputs: FitInputs
     split: DataSplit | None = None  # from train_split on
-    history: CorrectnessHistory | None = None  # the same, for losses that look back
-    batch_samples: Tensor | None = None  # while a batch is in flight
-    mixup: Mixup | None = None  # while a mixed batch is
-    done: set[str] = field(default_factory=set)  # what is to be done once a fit
+    history: CorrectnessHistory | None = None  # the same, for losses that need it
+    batch_samples: Tensor | None = None  # while a batch is processed
+    mixup: Mixup | None = None  # while a mixed batch is processed
+    done: set[str] = field(default_factory=set)  # what `once` has been asked for
     raise_if_interrupted: Callable[[], None] = lambda: None  # of raise_ctrl_c
 
     def once(self, what: str) -> bool:
@@ -180,13 +180,13 @@ class FitState:
 
     @property
     def needs_samples(self) -> bool:
-        """Whether the loss must know the samples of a batch."""
+        """Whether the loss needs the positions of the samples of a batch."""
         inputs = self.inputs
         given = (inputs.sample_weight, inputs.difficulty_weight, inputs.target_proba, self.history)
         return any(value is not None for value in given)
 
     def batch_values(self, device: torch.device) -> dict[str, Tensor]:
-        """Return what belongs to the samples of the current batch, by the criterion's names."""
+        """Return the values of the samples of the current batch, by keywords of the criterion."""
         if self.batch_samples is None or not self.needs_samples:
             return {}
         samples = self.batch_samples.to("cpu")
@@ -205,7 +205,7 @@ class FitState:
         return proba[self.batch_samples.to("cpu")].to(device)
 
     def unwrap(self, iterator: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield plain (X, y) batches, and keep meanwhile which samples they hold."""
+        """Yield plain (X, y) batches; `batch_samples` holds the positions of the current one."""
         try:
             for X, y in map(skorch.dataset.unpack_data, iterator):
                 self.raise_if_interrupted()
