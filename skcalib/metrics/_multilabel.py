@@ -32,9 +32,9 @@ def multilabel_calibration_error(
 ) -> NDArray[np.float64] | float:
     """Calibration error where a sample may have several labels, or none: smaller = better.
 
-    Every label is a question of its own, "does the sample have it?", and its column of `y_proba`
-    is the probability of a yes. Unlike the probabilities of classes, those of a row need not sum
-    to 1. (For classes, :func:`classwise_calibration_error` looks at every column.)
+    Every label is a binary problem of its own: its column of `y_proba` is the probability that the
+    sample has it. Unlike the probabilities of classes, those of a row need not sum to 1. (For
+    classes, :func:`classwise_calibration_error` covers every column.)
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def multilabel_calibration_error(
 
     See Also
     --------
-    classwise_calibration_error : One class a sample.
-    expected_calibration_error : Of the predicted class, one class a sample.
+    classwise_calibration_error : For one class per sample.
+    expected_calibration_error : For one class per sample, of the predicted class.
 
     Examples
     --------

@@ -224,7 +224,7 @@ def generalized_brier_score(
 
     With p the probabilities of a sample and e the one-hot vector of its label, the score is
     ``norm(p - e, ord=order) ** exponent`` [1]_. The defaults give the Brier score of the sample.
-    Where people differ, it is the mean of the scores of all labels, by their shares.
+    Where people differ, it is the mean of the scores of all labels, weighted by their shares.
 
     Parameters
     ----------
@@ -300,6 +300,7 @@ def _brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) 
 
 
 def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDArray:
+    """Return the score of every row of checked probabilities, (n,)."""
     if is_chunked(y_proba):
         return map_rows(_score_chunk, score, "y_proba", y_proba)
     proba = as_proba(y_proba, in_blocks=True)
@@ -314,6 +315,7 @@ def _score_chunk(score: Callable[[NDArray], NDArray], y_proba: NDArray) -> NDArr
 
 
 def _of_logits(score: Callable[[NDArray], NDArray], logits: ArrayLike) -> NDArray:
+    """Return the score of every row of checked logits, (n,)."""
     if is_chunked(logits):
         return map_rows(_of_logits, score, "logits", logits)
     matrix = _check_matrix(logits)
@@ -324,9 +326,9 @@ def _row_energy(block: NDArray, temperature: float) -> NDArray:
     # T log sum_k exp(z_k / T) = m + T log sum_k exp((z_k - m) / T), m the largest z_k: no term
     # of the second sum exceeds 1.
     top = row_max(block)
-    # In the dtype of the block a tiny temperature is 0; from here down the maximum is all.
+    # A smaller temperature could be 0 in this dtype; from `tiny` down, the score is the maximum.
     scale = block.dtype.type(max(temperature, np.finfo(block.dtype).tiny))
-    with np.errstate(over="ignore"):  # gaps beyond the largest number weigh nothing
+    with np.errstate(over="ignore"):  # infinite gaps add exp(-inf) = 0
         return top + scale * np.log(row_sum(np.exp((block - top[:, None]) / scale)))
 
 
@@ -340,12 +342,13 @@ def _check_matrix(logits: ArrayLike) -> NDArray:
 
 
 def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray:
+    """Return ``norm ** exponent`` of every row, (n,)."""
     largest = row_max(deviation)
     # norm = m (sum_k (d_k / m)^order)^(1 / order), m the largest d_k. For order -> inf the sum
     # has no effect; where m is 0 the first factor is 0.
     if np.isinf(order):
         return largest**exponent
-    # Powers of the ratios to the largest deviation: those of the deviations underflow.
+    # Powers of ratios to the largest deviation: powers of the deviations could underflow.
     ratio = deviation / np.where(largest > 0, largest, 1)[:, None]
     with np.errstate(under="ignore"):
         return largest**exponent * row_sum(ratio**order) ** (exponent / order)

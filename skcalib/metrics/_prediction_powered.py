@@ -3,7 +3,7 @@
 A model of the true label, given the cheap label and the probabilities, is fitted to the checked
 samples; it gives an expected loss for every sample. The estimate is the mean expected loss of all
 samples, plus the mean difference between true and expected loss of the checked samples. This
-difference varies little if cheap labels or the model are good. Power tuning multiplies the
+difference varies little if the cheap labels or the model are good. Power tuning multiplies the
 expected loss by a factor in [0, 1].
 """
 
@@ -239,7 +239,7 @@ def _losses_of_labels(predictions: Predictions, metric: str) -> NDArray[np.float
 
 
 def _of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the losses under the given labels or, by shares, the mean losses."""
+    """Return the losses (n,) under the given labels; for shares, their weighted means."""
     if truth.ndim == 2:
         return (of_label * truth).sum(axis=1)
     return of_label[np.arange(len(truth)), truth]

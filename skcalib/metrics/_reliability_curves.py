@@ -1,4 +1,4 @@
-"""Reliability curves without bins, and where they lie if the model is calibrated."""
+"""Reliability curves without bins, with bands for calibrated models."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ._ties import tie_groups
 
 # Outcomes are resampled in at most so many groups of neighboring confidences.
 N_BAND_GROUPS = 1000
-# The smooth curve: steps of the grid on [0, 1], and of every how many a point is returned.
+# The smooth curve: steps of the grid on [0, 1]; every STRIDE-th point is returned.
 N_STEPS, STRIDE = 2**12, 8
-# Between confidences, a gap begins as many bandwidths from them: there, the tails of the kernel
-# decide.
+# The smooth curve is NaN farther than so many bandwidths from all confidences, where the tails of
+# the kernel decide.
 REACH = 2.0
 
 _BAND_CONSTRAINTS: dict[str, list[Any]] = {
@@ -72,13 +72,13 @@ def isotonic_reliability_curve(
     """Accuracy against confidence by isotonic regression, with a band for calibrated models.
 
     Isotonic regression chooses the bins: the accuracy rises with the confidence, and is constant
-    where the data do not tell confidences apart (CORP) [1]_. At every confidence, the band holds a
-    fraction `confidence_level` of the curves of a calibrated model: labels are drawn with the
-    predicted probabilities, and the band lies between quantiles of their curves. Whole
-    curves leave it more often, so that band is no test: of calibrated models with 500 samples, 11
-    to 39 % lie within a band of .95 everywhere, and 57 to 76 % within one of .99. A
-    `simultaneous` band holds that fraction of whole curves, and a curve that leaves it anywhere
-    is off by more than chance.
+    where the data do not distinguish confidences (CORP) [1]_. At every confidence, the band holds
+    a fraction `confidence_level` of the curves of a calibrated model: labels are drawn with the
+    predicted probabilities, and the band lies between quantiles of their curves. Whole curves
+    leave it more often, so this band is no test: of calibrated models with 500 samples, 11 to 39 %
+    lie within a band of .95 everywhere, and 57 to 76 % within one of .99. A `simultaneous` band
+    holds that fraction of whole curves, and a curve that leaves it anywhere deviates by more than
+    chance.
 
     Parameters
     ----------
@@ -160,11 +160,11 @@ def smooth_reliability_curve(
 ) -> SmoothReliabilityCurve:
     """Accuracy against confidence by a Gaussian kernel, with a band for calibrated models.
 
-    The accuracy at a confidence is the mean over the samples, weighted by a Gaussian kernel of
-    the difference in confidence that is reflected at 0 and 1 [1]_. The band is that of
-    :func:`isotonic_reliability_curve`, for curves under this kernel: it bends as a kernel bends
-    the diagonal near the ends. Here 24 to 62 % of whole curves lie within a band of .95, and 69 to
-    89 % within one of .99.
+    The accuracy at a confidence is the mean over the samples, weighted by a Gaussian kernel of the
+    difference in confidence that is reflected at 0 and 1 [1]_. The band is that of
+    :func:`isotonic_reliability_curve`, for curves under this kernel: near the ends, it bends as
+    the kernel bends the diagonal. Here 24 to 62 % of whole curves lie within a band of .95, and 69
+    to 89 % within one of .99.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def smooth_reliability_curve(
     pos_label, random_state : of :func:`isotonic_reliability_curve`
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None takes that of
-        :func:`smooth_calibration_error`, which is that error itself, at least 1/2048.
+        :func:`smooth_calibration_error`, which equals that error, but at least 1/2048.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def smooth_reliability_curve(
         Named tuple of arrays of shape (n_points,): ``prob_true``, the accuracy, in [0, 1];
         ``prob_pred``, a grid of 512 steps on [0, 1], increasing; ``lower`` and ``upper``, the
         band; NaN beyond the smallest and the largest confidence, and farther than two bandwidths
-        from all. Besides, the ``bandwidth``.
+        from all. The last entry is the ``bandwidth`` of the kernel.
 
     See Also
     --------
@@ -239,7 +239,7 @@ def _forecasts(
 
 
 class _Drawing(NamedTuple):
-    """How the curves of a calibrated model are drawn, and what fraction of them a band holds."""
+    """How curves of a calibrated model are drawn, and what fraction of them a band contains."""
 
     confidence_level: float
     n_resamples: int
@@ -278,9 +278,9 @@ def _isotonic_envelope(
     positive: NDArray[np.float64],
     drawing: _Drawing,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a simultaneous band at all confidences, from that at up to N_BAND_GROUPS of them.
+    """Return a simultaneous band at all confidences, from the band at up to N_BAND_GROUPS of them.
 
-    The curves do not decrease: between two places they lie between their values at these.
+    The curves do not decrease: between two places, they lie between their values there.
     """
     n = len(forecast)
     places = np.unique(np.linspace(0, n - 1, N_BAND_GROUPS).astype(np.intp))
@@ -300,8 +300,10 @@ def _envelope_of_drawn(
     positive: NDArray[np.float64],
     drawing: _Drawing,
 ) -> NDArray[np.float64]:
-    """Return a simultaneous band. Outcomes are drawn at every confidence, as they were observed:
-    the ends of a curve of groups would be less extreme.
+    """Return a simultaneous band, (2, n_points).
+
+    Outcomes are drawn at every observed confidence: the ends of curves of groups of confidences
+    would be less extreme.
     """
     rng, n_draws = check_random_state(drawing.random_state), _counts(weight)
     curves = [
@@ -313,18 +315,18 @@ def _envelope_of_drawn(
 
 
 def _counts(weight: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return weights as numbers of samples."""
-    # Beyond 2**53 a float is no longer told apart from the next integer.
+    """Return weights rounded to numbers of samples, at least 1."""
+    # Beyond 2**53, floats do not represent every integer.
     return np.clip(np.rint(weight), 1, 2.0**53).astype(np.int64)
 
 
 def _envelope(curves: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
-    """Return the ends of a band, (2, n_places), around all but the most extreme curves.
+    """Return the ends of a band, (2, n_places), around all curves except the most extreme ones.
 
-    How extreme one of the curves (n_curves, n_places) is follows from its ranks at all places,
-    counted from the nearer side: the smallest decides, the next smallest among equals, and so on.
-    One that is left out is outside of the band somewhere. The last curve is the one observed: of
-    a calibrated model it is as likely as any other to be among these.
+    The `curves` (n_curves, n_places) are ordered by their ranks at all places, counted from the
+    nearer side: by the smallest rank, among ties by the next smallest, and so on. A curve that is
+    left out lies outside of the band somewhere. The last curve is the observed one: if the model
+    is calibrated, it is as likely as any other to be left out.
     """
     n_out = int((1 - confidence_level) * len(curves) + 1e-9)
     if n_out < 1:

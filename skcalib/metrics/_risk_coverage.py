@@ -1,4 +1,4 @@
-"""Risk against coverage: curves, points of them, and areas, expected over the orders of ties."""
+"""Risk-coverage curves, points on them, and areas, in expectation over the orders of ties."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import digamma
 from ..utils.meta._private import Interval, validate_params
 from ._confidence import rank_predictions
 
-# A risk of exactly the limit must not fail it by rounding.
+# Slack for rounding: a risk equal to the limit must not exceed it.
 _RISK_SLACK = 1e-12
 
 
@@ -161,9 +161,8 @@ def accuracy_at_coverage(
     Returns
     -------
     accuracy : float
-        In [0, 1]. Where the fraction ends among samples of equal confidence, or within a sample,
-        that group counts by the part of it that is accepted: the expectation over the orders of
-        its samples.
+        In [0, 1]. If the fraction splits a group of samples of equal confidence, or a sample, that
+        group counts by its accepted part: the expectation over the orders of its samples.
 
     See Also
     --------
@@ -202,8 +201,8 @@ def coverage_at_risk(
     """Largest fraction of the samples accepted within a given error rate: larger = better.
 
     Use it to compare models, not to choose a threshold. The threshold that just meets the risk on
-    these samples is a lucky one: on new samples the error rate exceeded the target in about half
-    of the trials (54 % at a risk of .05 and 500 samples).
+    these samples is optimistic: on new samples the error rate exceeded the target in about half of
+    the trials (54 % at a risk of .05 and 500 samples).
     :class:`skcalib.selection.SelectiveClassifier` chooses one with a guarantee.
 
     Parameters
@@ -282,10 +281,10 @@ def area_under_risk_coverage(
 
     Notes
     -----
-    After N samples with E errors, m tied samples of error rate r add the expected sum of
-    the risks at their m coverages, ``m r + (E - r N) (digamma(N + m + 1) - digamma(N + 1))``;
-    this extends to weights that are not whole. Weights count samples, so their scale matters, in
-    the order of 1/n: doubled, they mean twice as many samples and coverages.
+    After N samples with E errors, m tied samples of error rate r add the expected sum of the risks
+    at their m coverages, ``m r + (E - r N) (digamma(N + m + 1) - digamma(N + 1))``; this extends
+    to weights that are not integers. Weights count samples, so their scale matters, in the order
+    of 1/n: doubled, they mean twice as many samples and coverages.
 
     References
     ----------
@@ -374,7 +373,7 @@ def area_under_generalized_risk_coverage(
     The generalized risk at a coverage is the fraction of all samples that are both accepted and
     wrong. Its area is the probability that a random sample is wrong and accepted by a random
     threshold [1]_: every error counts by its rank alone, whereas :func:`area_under_risk_coverage`
-    is governed by the few errors of the highest confidence.
+    is dominated by the few errors of the highest confidence.
 
     Parameters
     ----------
@@ -418,7 +417,7 @@ def area_under_generalized_risk_coverage(
 
 
 def _curve(*call: Any) -> RiskCoverageCurve:
-    """Return the curve of one call of :func:`rank_predictions`."""
+    """Return the risk-coverage curve; `call` has the arguments of :func:`rank_predictions`."""
     groups = rank_predictions(*call)
     accepted = np.cumsum(groups.weight)
     wrong = np.cumsum(groups.weight - groups.positive)

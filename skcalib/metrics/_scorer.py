@@ -75,12 +75,12 @@ BY_NAME.update((name.removeprefix("neg_"), metric) for name, metric in _METRICS.
 def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     """Return the scorer of a metric of this package, for ``GridSearchCV(scoring=...)``.
 
-    A scorer hands the classes of the estimator to the metric, so a fold may lack a class. As
-    with the scorers of scikit-learn, larger = better, and with two classes the metric gets the
+    A scorer passes the classes of the estimator to the metric, so a fold may lack a class. As with
+    the scorers of scikit-learn, larger = better, and with two classes the metric gets the
     probability of the **positive class**, the second of ``estimator.classes_`` unless `pos_label`
-    is given; with more classes it gets all columns and judges the **top label**. The number for
-    two classes is thus not the one that the metric gives for ``estimator.predict_proba(X)``, which
-    has two columns.
+    is given; with more classes it gets all columns and evaluates the **top label**. So for two
+    classes, the score differs from the metric of ``estimator.predict_proba(X)``, which has two
+    columns.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
 
 
 def get_scorer_names() -> list[str]:
-    """Return the names that :func:`get_scorer` knows.
+    """Return the names that :func:`get_scorer` takes.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Smooth calibration error, through a binned cosine series."""
+"""Smooth calibration error, by a binned cosine series."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The gaps are spread linearly over a fine grid, whose cosine series is damped by the factors
-    exp(-(k pi bandwidth)^2 / 2): the exact reflected kernel. One pass over the samples and a few
-    cosine transforms, exact to 1e-5 for bandwidths from 2e-4 on.
+    The gaps are spread linearly over a fine grid. Damping its cosine series by the factors
+    ``exp(-(k pi bandwidth)^2 / 2)`` applies the exact reflected kernel. This takes one pass over
+    the samples and a few cosine transforms, and is exact to 1e-5 for bandwidths from 2e-4 on.
 
     References
     ----------
@@ -133,7 +133,7 @@ class GridPlaces(NamedTuple):
 
 
 def error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> float:
-    """Return the error of gaps on the grid, per unit of weight."""
+    """Return the error of gaps on the grid, (n_steps + 1,), divided by the total weight."""
     coefficients = _cosine_coefficients(excess)
     if bandwidth is not None:
         return _smoothed_mass(coefficients, bandwidth)
@@ -144,8 +144,8 @@ def error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> flo
     def above(bandwidth: float) -> float:
         return _smoothed_mass(coefficients, bandwidth) - bandwidth
 
-    # The error falls as the bandwidth grows, so there is one zero. The search for it begins at
-    # the wide kernels, which cost least; up to 2, for rounding may leave an error of 1 above 1.
+    # The error falls as the bandwidth grows, so there is one zero. The search begins at wide
+    # kernels, which cost least; up to 2, since rounding may leave an error of 1 above 1.
     low = 1.0
     while above(low) < 0:
         low /= 2
@@ -154,7 +154,7 @@ def error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> flo
 
 def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sum_j mass_j cos(k pi j / n) for all k."""
-    # The transform gives inner points twice the weight of the two ends; mass counts in full.
+    # The transform counts inner points twice and the two ends once; every mass counts once here.
     doubled = mass / 2
     doubled[..., [0, -1]] *= 2
     return dct(doubled, type=1)
@@ -166,6 +166,7 @@ def smooth_on_grid(mass: NDArray[np.float64], bandwidth: float) -> NDArray[np.fl
 
 
 def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
+    """Return the density at all points of the grid, from its cosine coefficients."""
     # Cosines are even about 0 and about 1, so the reflections of the kernel need no terms: it
     # multiplies cos(k pi t) by its Fourier transform at the angular frequency k pi.
     k = np.arange(coefficients.shape[-1])
