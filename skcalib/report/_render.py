@@ -19,6 +19,8 @@ from ._document import PER_CENT, Chart, Code, Picture, Samples, Table, Text, sai
 SPECIAL = "\\`*_[]<>#|&$~@:"
 # A color that no display uses; it is replaced by the page's text color, light or dark.
 INK = "#010203"
+# Between the numbers of a chart, of which there are at most six.
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 STYLE = {
     "font.size": 9,
     "font.family": "sans-serif",
@@ -74,7 +76,7 @@ def _placed(chart: Chart) -> dict[str, Any]:
     """Return the ticks of a chart, and the positions of all marks in per cent of its width."""
     ends = [row[name] for row in chart.rows for name in ("says", "low", "high")]
     low, high = min(ends), max(ends)
-    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if (high - low) / s <= 5)
+    step = next(s for s in STEPS if (high - low) / s <= 5)
     low, high = np.floor(low / step) * step, np.ceil(high / step) * step
 
     def position(x: float) -> float:

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from skcalib import plots
 from skcalib.plots._base import MANY_POINTS
@@ -253,3 +254,35 @@ def test_the_fainter_the_fewer():
     assert [style["rasterized"] for style in styles] == [False, False, False, True]
     sizes = [style["s"] for style in styles]
     assert sizes[0] > sizes[1] == sizes[2] > sizes[3]
+
+
+@pytest.mark.parametrize("n_samples", [300, 5000, 5001])
+def test_rings_are_larger_than_their_points_and_very_many_are_pixels(n_samples):
+    position = np.random.default_rng(0).normal(size=(n_samples, 2))
+    display = plots.EmbeddingMapDisplay(
+        position, position[:, 0], suspected=np.ones(n_samples, bool)
+    ).plot()
+    for artist in (display.rings_, display.scatter_):
+        assert bool(artist.get_rasterized()) is (n_samples > MANY_POINTS)
+    [ring], [point] = display.rings_.get_sizes(), display.scatter_.get_sizes()
+    assert 1.5 < np.sqrt(ring / point) < 4
+    assert len(display.rings_.get_facecolors()) == 0
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_a_map_of_one_color_has_that_of_the_first_curve(style):
+    with plt.style.context(style):
+        points = plots.TrainingMapDisplay(HALF_TO_ONE / 2, HALF_TO_ONE).plot().scatter_
+        line = plots.ProbeAccuracyDisplay(HALF_TO_ONE).plot().line_
+    assert to_hex(points.get_facecolor()[0]) == to_hex(line.get_color())
+    assert points.get_facecolor()[0, 3] < 1
+
+
+def test_bands_and_lines_of_very_many_points_are_pixels():
+    for n_points in (MANY_POINTS, MANY_POINTS + 1):
+        x = np.linspace(0, 1, n_points)
+        display = plots.ReliabilityDisplay(
+            x, x, np.ones(2), np.arange(3) / 2, band=(x, x), kind="smooth"
+        ).plot()
+        for artist in (display.line_, display.ax_.collections[0]):
+            assert bool(artist.get_rasterized()) is (n_points > MANY_POINTS)

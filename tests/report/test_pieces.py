@@ -2,26 +2,32 @@
 
 import io
 from base64 import b64decode
+from contextlib import redirect_stdout
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from scipy.sparse import csr_array
 from scipy.stats import beta, norm
+from sklearn.linear_model import LogisticRegression
 
 from skcalib.datasets import make_predictions
-from skcalib.metrics import calibration_error_interval
+from skcalib.metrics import CalibrationAccumulator, calibration_error_interval
 from skcalib.report import (
     CalibrationReport,
     _commands,
     _compare,
     _data,
     _document,
+    _first,
     _limits,
     _method,
     _read,
     _render,
+    _report,
     _samples,
     _selective,
     _trust,
@@ -568,3 +574,146 @@ def test_parts_of_a_page_do_not_change():
         part = kind(**dict.fromkeys(names))
         with pytest.raises(FrozenInstanceError):
             setattr(part, names[0], 1)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page by every way there is, with what is the default."""
+    y, proba, _ = make_predictions(60, n_classes=2, random_state=0)
+    path = tmp_path_factory.mktemp("pages") / "table.csv"
+    pd.DataFrame({"label": y, "prob": proba[:, 1]}).to_csv(path, index=False)
+    total = CalibrationAccumulator().update(y, proba[:, 1])
+    model = LogisticRegression().fit(proba, y)
+    return {
+        "predictions": CalibrationReport.from_predictions(y, proba, by=np.arange(60) % 2),
+        "estimator": CalibrationReport.from_estimator(model, proba, y),
+        "csv": CalibrationReport.from_csv(path),
+        "sums": CalibrationReport.from_accumulator(total, y, proba[:, 1]),
+        "answers": CalibrationReport.from_accumulator(
+            CalibrationAccumulator().update(y, proba), y, proba
+        ),
+        "models": CalibrationReport.compare({"a": proba, "b": proba}, y),
+    }
+
+
+def test_every_way_to_a_page_takes_seed_0_and_prints_nothing(pages):
+    for page in pages.values():
+        assert page.results_["method"]["random_state"] == 0
+        with redirect_stdout(io.StringIO()) as said:
+            page.to_markdown()
+        assert said.getvalue() == ""
+    for way in ("predictions", "estimator", "csv", "accumulator"):
+        function = getattr(CalibrationReport, f"from_{way}")
+        assert signature(function).parameters["verbose"].default == 0
+    assert pages["csv"].results_["overview"]["title"] == "table"
+    for way, of in (("sums", "probability of the second class"), ("answers", "answers")):
+        assert f"Sums: the calibration error of the {of} and" in pages[way].results_["warnings"][0]
+
+
+def test_sections_and_titles(pages):
+    fixed = ["Which samples, which labels?", "What would help?"]
+    last = "Method, versions, seed, and what this page does not tell"
+    first = ["Reliability diagram and calibration errors", "When should it decline?"]
+    for way, more in (("predictions", ["Which groups?"]), ("csv", [])):
+        results = {**pages[way].results_, "warnings": []}
+        document = _first.document(results)
+        titles = [section.title for section in document.sections]
+        assert titles == [*first, "Which classes?", *more, *fixed, last]
+        questions = [tile.question for tile in document.tiles]
+        assert questions[1] == ("For everybody?" if more else "How often is it right?")
+        results["warnings"] = ["careful"]
+        titles = [section.title for section in _first.document(results).sections]
+        assert titles[-2:] == ["What to be careful about", last]
+        assert all(document.advice)
+        assert document.tone == "open"
+    overview = {**results["overview"], "model": "Forest"}
+    for title, shown, subtitle in (("T", "T", "Forest · 60 samples"), (None, "Forest", "60 sam")):
+        results["overview"] = {**overview, "title": title}
+        document = _first.document(results)
+        assert document.title == shown
+        assert document.subtitle.startswith(subtitle)
+        assert " · 2 classes · 20" in document.subtitle
+    results["overview"] = {**overview, "title": None, "model": None}
+    results["verdict"] = {**results["verdict"], "kind": "columns"}
+    document = _first.document(results)
+    assert document.title == "Calibration report"
+    assert (document.advice, document.tone) == ([], "bad")
+
+
+@pytest.mark.parametrize(
+    ("X", "shown"),
+    [
+        (pd.DataFrame({"a": [1]}), True),
+        (np.ones((1, 2, 2)), True),
+        (np.ones((1, 2, 2, 3)), True),
+        (["a text"], True),
+        (np.ones((1, 2)), False),
+        ([[1, 2]], False),
+        ([], False),
+        (csr_array(np.ones((1, 2))), False),
+    ],
+)
+def test_what_a_reader_may_recognize_is_shown(X, shown):
+    assert (_report._worth_showing(X) is X) is shown
+    assert (_report._worth_showing(X) is None) is not shown
+
+
+def test_names_of_models_may_not_change_places():
+    y, proba, _ = make_predictions(60, n_classes=2, random_state=0)
+    with pytest.raises(ValueError, match=r"of two or more models, got \['a'\]"):
+        CalibrationReport.compare({"a": proba}, y)
+    with pytest.raises(ValueError, match=r"must have the names of y_probas, \['a', 'b'\]"):
+        CalibrationReport.compare({"a": proba, "b": proba}, {"b": y, "a": y})
+
+
+@pytest.mark.parametrize(
+    ("header", "classes", "expected"),
+    [
+        (["a", "b"], ["a", "b"], {"a": None, "b": None}),
+        (["a", "b"], ["a=x", "b=y=z"], {"a": "x", "b=y": "z"}),
+        (["P(y=1)"], ["P(y=1)"], {"P(y=1)": None}),
+        (["a"], {"a": 3}, {"a": "3"}),
+    ],
+)
+def test_columns_and_their_classes(header, classes, expected):
+    assert _read._classes_given(classes, header) == expected
+    with pytest.raises(ValueError, match="classes must name distinct columns, got a=x, a=y"):
+        _read._classes_given(["a=x", "a=y"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "read"),
+    [
+        # Labels 0, 1, ... stand for the classes in their order, unless a class is called so.
+        (["p", "q"], ["0", "1"], ["p", "q"]),
+        (["p", "q"], ["1"], ["q"]),
+        (["p", "q"], ["p", "q"], ["p", "q"]),
+        (["p", "q"], ["0", "2"], None),
+        (["p", "q"], ["0", "p"], None),
+        (["p=x", "q"], ["0", "1"], None),
+        (["p=x", "q=y"], ["0", "1"], None),
+        (["p=x", "q=y"], ["y", "x"], ["y", "x"]),
+    ],
+)
+def test_labels_by_position(classes, labels, read, tmp_path):
+    path = tmp_path / "p.csv"
+    rows = "".join(f"{label},0.25,0.75\n" for label in labels)
+    path.write_text(f"label,p,q\n{rows}")
+    if read is None:
+        with pytest.raises(ValueError, match="must be among the classes"):
+            _read.read_predictions(path, classes=classes)
+        return
+    found = _read.read_predictions(path, classes=classes)
+    assert found["y_true"].tolist() == read
+    np.testing.assert_array_equal(found["y_proba"], [[0.25, 0.75]] * len(labels))
+
+
+def test_steps_of_a_chart_leave_at_most_five():
+    for low, high, n_ticks in ((0.0, 1.0, 6), (0.5, 0.549, 6), (0.5, 0.56, 4), (0.02, 0.98, 6)):
+        row = {"says": low, "value": low, "low": low, "high": high, "name": "a"}
+        ticks = _render._placed(_document.Chart("", [row], ""))["ticks"]
+        assert len(ticks) == n_ticks
+        assert (ticks[0][0], ticks[-1][0]) == (0, 100)
+        shown = [float(text.split("\xa0")[0].split()[0]) for _, text in ticks]
+        assert shown[0] <= 100 * low
+        assert shown[-1] >= 100 * high - 1e-9
