@@ -76,8 +76,9 @@ def _placed(chart: Chart) -> dict[str, Any]:
     """Return the ticks of a chart, and the positions of all marks in per cent of its width."""
     ends = [row[name] for row in chart.rows for name in ("says", "low", "high")]
     low, high = min(ends), max(ends)
-    step = next(s for s in STEPS if (high - low) / s <= 5)
-    low, high = np.floor(low / step) * step, np.ceil(high / step) * step
+    step = next(s for s in STEPS if round((high - low) / s, 6) <= 5)
+    # Rounded first: .56 is 28 steps of .02, and a little more in binary.
+    low, high = np.floor(round(low / step, 6)) * step, np.ceil(round(high / step, 6)) * step
 
     def position(x: float) -> float:
         return round(100 * float(x - low) / float(high - low or 1), 2)

@@ -709,7 +709,7 @@ def test_labels_by_position(classes, labels, read, tmp_path):
 
 
 def test_steps_of_a_chart_leave_at_most_five():
-    for low, high, n_ticks in ((0.0, 1.0, 6), (0.5, 0.549, 6), (0.5, 0.56, 4), (0.02, 0.98, 6)):
+    for low, high, n_ticks in ((0.0, 1.0, 6), (0.5, 0.55, 6), (0.5, 0.56, 4), (0.02, 0.98, 6)):
         row = {"says": low, "value": low, "low": low, "high": high, "name": "a"}
         ticks = _render._placed(_document.Chart("", [row], ""))["ticks"]
         assert len(ticks) == n_ticks
