@@ -282,6 +282,16 @@ class TestLabelsWithout0:
         value = expected_calibration_error(y[kept] + 1, proba[kept], labels=range(1, 5))
         assert value == pytest.approx(expected_calibration_error(y[kept], proba[kept]))
 
+    @pytest.mark.parametrize("present", [(0,), (0, 1), (0, 2), (1, 2)])
+    def test_they_are_refused_where_several_classes_are_absent_if_they_fit(self, present):
+        y, proba = right(k=5, sharpness=3)
+        kept = np.isin(y, present)
+        with pytest.raises(ValueError, match=r"labels must name the 5 columns.*range\(1, 6\)"):
+            expected_calibration_error(y[kept] + 1, proba[kept])
+        if 0 not in present:
+            value = expected_calibration_error(y[kept], proba[kept])
+            assert value == expected_calibration_error(y[kept], proba[kept], labels=range(5))
+
     def test_labels_that_count_from_0_are_taken(self):
         y, proba = right()
         for kept in (y > 0, (y == 1) | (y == 3), y == 2):
@@ -380,6 +390,15 @@ def test_what_breaks_results_down_has_the_rows_of_the_labels():
     by = pd.Series(np.arange(60) % 2, index=labels.index).iloc[::-1]
     with pytest.raises(ValueError, match=r"y_true and by must have their rows in the same order"):
         groupwise_calibration_error(labels, proba, by)
+
+
+def test_of_a_dozen_classes_all_columns_are_listed():
+    for n in (12, 13):
+        y, proba = right(n=4000, k=n, sharpness=3)
+        order = [1, 0, *range(2, n)]
+        doubt = doubt_of_columns(proba[:, order], y, np.arange(n))
+        assert (str(order) in doubt) == (n == 12)
+        assert ("column 0 that of 1, column 1 that of 0. If so" in doubt) == (n == 13)
 
 
 @pytest.mark.parametrize("n_moved", [2, 8, 9])

@@ -86,8 +86,11 @@ def test_row_sums(dtype, excess):
 
 
 def test_the_fault_is_named_and_not_what_is_within_the_tolerance():
-    with pytest.raises(ValueError, match=r"must sum to 1, got a sum of 1.1 in row 1\.$"):
-        check_proba_matrix([[1.000009, -0.000009], [0.5, 0.6]])
+    for dtype in (np.float32, np.float64):
+        for rounding in (0.000009, 0.00001):
+            proba = np.array([[1 + rounding, -rounding], [0.5, 0.6]], dtype=dtype)
+            with pytest.raises(ValueError, match=r"must sum to 1, got a sum of 1.1 in row 1\.$"):
+                check_proba_matrix(proba)
 
 
 def test_value_above_one_hidden_by_a_negative_one():
