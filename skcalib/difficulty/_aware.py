@@ -200,7 +200,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     def _scorer(self) -> Any:
         if self.scorer is not None:
             return self.scorer
-        # No user can request weights for a default scorer.
+        # Users cannot set the request of a default scorer.
         scorer = RelativeMahalanobisScorer()
         return scorer.set_fit_request(sample_weight=True) if _routing_enabled() else scorer
 

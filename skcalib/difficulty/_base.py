@@ -97,7 +97,7 @@ class DifficultyMixin(ABC):
     def fit_ranking(
         self, X: Any, y: ArrayLike | None = None, **fit_params: Any
     ) -> NDArray[np.floating]:
-        """Fit to the samples and return what ranks them: what weights and choices go by.
+        """Fit to the samples and return the difficulty by which weights and choices rank them.
 
         For most scorers this is :meth:`fit_difficulty`. A scorer overrides it where another value
         ranks wrong labels better than that of a sample left out.

@@ -132,6 +132,7 @@ def _fold_difficulty(
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> NDArray[np.float64]:
+    """Return the difficulty of the samples `test` by a fit on `train`; inf for unseen labels."""
     fitted = fit_clone(estimator, X, labels, train, params)
     scorer, _ = last_step(fitted)
     # A scorer without classes, such as KMeansPrototypeScorer, takes any label.

@@ -38,8 +38,8 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         Scale every sample to unit length first, as [1]_ does: the distance then compares angles.
         A sample of zeros has no direction, and is an error.
     algorithm : {"auto", "brute", "faiss"}, default="auto"
-        Who searches: scikit-learn ("brute"), or faiss, which is faster beyond 32 features. "auto"
-        takes faiss where it is installed.
+        The library that searches: scikit-learn ("brute"), or faiss, which is faster beyond 32
+        features. "auto" takes faiss where it is installed.
     n_jobs : int, default=None
         Processes of "brute"; faiss uses the threads that OpenMP gives it.
 
@@ -159,6 +159,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         return self._search.distance(data, self._search.kneighbors(data)[:, -1])
 
     def _fit(self, X: ArrayLike, n_needed: int) -> Any:
+        """Keep the samples, at least `n_needed`, and return them scaled."""
         data = self._scaled(validate_rows(self, X, dtype=_DTYPES))
         if len(data) < n_needed:
             others = "other samples" if n_needed > self.n_neighbors else "samples"

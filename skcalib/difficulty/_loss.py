@@ -76,7 +76,8 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
     True
     """
 
-    # Without metadata routing, groups reach a classifier that takes them; with it, one that asks.
+    # Without metadata routing, groups reach a classifier whose `fit` takes them; with it, one that
+    # requests them.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

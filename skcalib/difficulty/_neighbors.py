@@ -21,9 +21,9 @@ SMALL_DIM = 32
 # Below this fraction of the squared norm of x, rounding in |x|^2 - 2xy + |y|^2 moves a squared
 # distance in float32 by more than about 0.1 %. (So close to x, y has about the norm of x.)
 CANCELLATION = 2e-4
-# Numbers prepared at a time, so that intermediate results in float64 take little memory.
+# Elements prepared at a time, so that intermediate results in float64 take little memory.
 BLOCK_SIZE = 2**22
-# On an accelerator: distances at a time, and training samples among them.
+# On an accelerator: distances computed at a time, and training samples among them.
 TILE_SIZE, TILE_TRAIN = 2**26, 2**16
 
 
@@ -54,9 +54,10 @@ def drop(neighbors: NDArray, excluded: NDArray) -> NDArray:
 class NeighborSearch:
     """Exact search of the nearest training samples.
 
-    `algorithm` is "brute" (scikit-learn), "faiss", or "auto": faiss where it is installed and can.
-    On an accelerator, torch searches. faiss and torch know the metrics "euclidean" and "cosine",
-    scikit-learn has others; only scikit-learn uses `n_jobs`. Errors call the samples `name`.
+    `algorithm` is "brute" (scikit-learn), "faiss", or "auto": faiss if it is installed and has the
+    metric. On an accelerator, torch searches. faiss and torch have the metrics "euclidean" and
+    "cosine", scikit-learn has others; only scikit-learn uses `n_jobs`. Errors call the samples
+    `name`.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class NeighborSearch:
                     f"{self.name} must have differences of {smallest:.1g} or more, which float32 "
                     f"can tell, got at most {largest:.1g}."
                 )
-            # Values up to 1 have squares that do not overflow. The scale stays 1 if all are 0.
+            # Squares of values up to 1 do not overflow. The scale stays 1 if all values are 0.
             self.scale_ = np.float32(largest) or self.scale_
             centered /= self.scale_
             self.train_ = centered
@@ -105,12 +106,14 @@ class NeighborSearch:
         return self
 
     def _search_of(self, train: NDArray) -> NearestNeighbors:
+        """Return scikit-learn's search among prepared training samples."""
         # For unit vectors, |x - y|^2 = 2 (1 - cosine): the same order as the cosine distance.
         metric = "euclidean" if self.metric == "cosine" else self.metric
         search = NearestNeighbors(algorithm="brute", metric=metric, n_jobs=self.n_jobs)
         return search.fit(train)
 
     def _direction(self, rows: Any) -> Any:
+        """Return the rows, scaled to unit length for the cosine metric."""
         if self.metric != "cosine":
             return rows
         # In float64, so that the number type of X makes no difference.
@@ -120,6 +123,7 @@ class NeighborSearch:
         return wide / row_squares(wide).sqrt().clip(min=np.finfo(np.float64).tiny)[:, None]
 
     def _prepare(self, X: Any) -> Any:
+        """Return samples as float32, minus the center and divided by the scale."""
         xp, place = back_end(X)
         center = place(self.center_)
         where = {} if xp is np else {"device": X.device}
@@ -135,7 +139,7 @@ class NeighborSearch:
         return prepared
 
     def _beside_train(self, X: Any) -> Any:
-        """Return samples prepared, where the training samples are."""
+        """Return prepared samples on the device of the training samples."""
         xp, place = back_end(self.train_)
         if xp is np:
             return self._prepare(to_host(X[:]))
@@ -152,20 +156,21 @@ class NeighborSearch:
             squared, indices = faiss.knn(queries, self.train_, n_fetched)
         else:
             squared, indices = nearest_in_tiles(queries, self.train_, n_fetched)
-        # Where neighbors are close but far from the origin, the expanded distance has lost its
-        # digits in float32. Those queries are searched again in float64.
+        # Where neighbors are close to each other but far from the origin, cancellation leaves no
+        # digits of the distance in float32. Those queries are searched again in float64.
         again = squared[:, -1] < CANCELLATION * row_squares(queries)
         if again.any():
             indices[again] = self._search_float64(queries[again], n_fetched)
         return to_host(indices)
 
     def _search_float64(self, queries: Any, n_fetched: int) -> Any:
+        """Return the indices (n, n_fetched) of the nearest training samples, found in float64."""
         if back_end(queries)[0] is np:
             return self.search_.kneighbors(queries, n_fetched, return_distance=False)
         return nearest_in_tiles(queries.double(), self.train_, n_fetched)[1]
 
     def is_equal(self, X: Any, neighbors: NDArray) -> NDArray[np.bool_]:
-        """Tell which of its neighbors (n, k) a sample of X equals."""
+        """Return which of its neighbors (n, k) every sample of X equals, (n, k)."""
         _, place = back_end(self.train_)
         queries = self._beside_train(X)
         equal = [(self.train_[place(column)] == queries).all(1) for column in neighbors.T]
@@ -177,21 +182,22 @@ class NeighborSearch:
         For the cosine metric it is the distance of unit vectors.
         """
         _, place = back_end(self.train_)
-        # From the differences: the expansion |x|^2 - 2xy + |y|^2 loses digits.
+        # From the differences: |x|^2 - 2xy + |y|^2 would lose digits.
         apart = self._beside_train(X) - self.train_[place(neighbor)]
         return float(self.scale_) * np.sqrt(to_host(row_squares(apart)))
 
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self).copy()
         if "train_" in state and "search_" not in state:
-            # On the host: whoever loads it need not have the device.
+            # On the host: the device may not exist where the state is loaded.
             state["train_"] = to_host(self.train_)
-            # scikit-learn searches there, so that faiss need not be installed.
+            # scikit-learn searches after loading, so that faiss need not be installed.
             state["search_"], state["in_float64_"] = self._search_of(state["train_"]), True
         return state
 
 
 def _blocks(X: Any) -> Iterator[slice]:
+    """Yield slices of rows that hold at most `BLOCK_SIZE` elements."""
     return gen_batches(len(X), max(1, BLOCK_SIZE // X.shape[1]))
 
 
@@ -212,7 +218,7 @@ def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
                 x = queries[rows]
                 apart = xp.addmm(y_squares, x, y.T, alpha=-2) + x.square().sum(1)[:, None]
                 near, where = apart.topk(min(k, len(y)), largest=False)
-                # Together with the nearest of earlier parts.
+                # Merged with the nearest of earlier parts.
                 near = xp.cat([squared[rows], near], 1)
                 where = xp.cat([indices[rows], where + part.start], 1)
                 squared[rows], best = near.topk(k, largest=False)
@@ -258,7 +264,7 @@ class NeighborVote:
     def winner(self, neighbors: NDArray) -> NDArray[np.intp]:
         """Return the class (n,) with most votes, the smallest one of a tie.
 
-        It needs no table of all classes, which few votes would leave almost empty.
+        Without a table of all classes, which would be almost empty with few votes.
         """
         votes = np.sort(self.y_encoded_[neighbors], axis=1)
         position = np.broadcast_to(np.arange(votes.shape[1]), votes.shape)

@@ -38,8 +38,8 @@ from .gaussian import RMDScorer, gaussians_without
 class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     """Detect new samples that are unlike the training samples, by any scorer.
 
-    A sample is an outlier if its score is below a threshold. A scorer finds its own training
-    samples easy: a threshold from their scores would call far too many new samples outliers. By
+    A sample is an outlier if its score is below a threshold. Training samples have higher scores
+    than new ones: a threshold from their scores would call far too many new samples outliers. By
     default, every training sample is therefore scored as a new one, by a fit on the others. New
     samples like the training samples are then called outliers with probability `contamination`, on
     average over training sets. With one set of n samples, the rate has a standard deviation of
@@ -50,7 +50,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     scorer : estimator with score_samples, or Pipeline ending in one
         A difficulty scorer, such as :class:`RelativeMahalanobisScorer` or :class:`KNNScorer`, or a
         density of scikit-learn. Larger scores mean more normal. A clone is fitted. A relative
-        distance hardly sees inputs far from all classes.
+        distance hardly detects inputs far from all classes.
     contamination : float in (0, 0.5], default=0.05
         Fraction of samples like the training samples that are called outliers.
     cv : "auto", int, cross-validation generator, iterable or None, default="auto"
@@ -167,7 +167,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
             scores = _complete(-clone(self.scorer_).fit_difficulty(X))
         elif one_by_one and labels is not None and isinstance(self.scorer_, RMDScorer):
             gaussians, rows, codes, _ = gaussians_without(self.scorer_, X, labels, weight)
-            # A row is left out with all of its weight: the rest would make it look familiar.
+            # A row is left out with all of its weight: any rest would raise its score.
             lost = np.ones(n_samples) if weight is None else weight
             # The least distance of all classes is the difficulty without a label.
             scores = _complete(-gaussians.to_all(rows, codes, lost).min(axis=1))
@@ -204,6 +204,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         return self.fit(X, y, **fit_params).predict(X)
 
     def _splitter(self, n_samples: int, labels: NDArray | None, groups: ArrayLike | None) -> Any:
+        """Return the splitter of ``cv="auto"`` or of a number of folds."""
         if self.cv == "auto":
             # Not stratified: folds are so small that most of every class remains.
             kind = KFold if groups is None else GroupKFold
@@ -222,6 +223,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         train: NDArray[np.intp],
         test: NDArray[np.intp],
     ) -> NDArray[np.float64]:
+        """Return the scores of the samples `test` by a clone fitted on `train`."""
         scorer = fit_clone(self.scorer, X, labels, train, params)
         return _complete(scorer.score_samples(_safe_indexing(X, test)))
 
@@ -259,7 +261,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         if is_chunked(X):
             return map_rows(NoveltyDetector.decision_function, self, "X", X)
         scores = self.score_samples(X)
-        # Where all is lost, -inf - -inf is 0, not NaN.
+        # With scores and threshold of -inf, the difference is 0, not NaN.
         return np.subtract(
             scores, self.offset_, out=np.zeros(len(scores)), where=scores != self.offset_
         )
@@ -286,7 +288,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
 
 
 def _complete(scores: ArrayLike) -> NDArray[np.float64]:
-    """Return the scores in float64; raise where there is none."""
+    """Return the scores in float64; raise if any is NaN."""
     values = np.asarray(scores, dtype=np.float64)
     n_missing = int(np.isnan(values).sum())
     if n_missing:
@@ -315,7 +317,7 @@ def _threshold(
     mass = np.cumsum(weight[order])
     new = 0.0 if in_sample else min(1.0, np.average(weight, weights=weight / weight.max()))
     share = contamination * (mass[-1] + new)
-    # A tenth of ten equal weights is one of them, even if the sum is rounded.
+    # With a factor for rounding: a tenth of ten equal weights is exactly one of them.
     place = int(np.searchsorted(mass, share * (1 + 1e-12), side="right"))
     following = float(scores[order[min(place, len(scores) - 1)]])
     if in_sample or place == 0:
@@ -327,6 +329,6 @@ def _threshold(
             f"contamination={contamination} of them: no sample will be called an outlier."
         )
         return below
-    # Of a weight of k, the first copy is reached after one sample, the others are equal to it.
+    # A weight of k stands for k equal scores: the first is reached after a weight of one.
     one = min(new, float(weight[order[min(place, len(scores) - 1)]]))
     return below + float(np.clip((share - mass[place - 1]) / one, 0, 1)) * (following - below)

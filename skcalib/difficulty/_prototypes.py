@@ -110,6 +110,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         return self
 
     def _n_prototypes(self, data: NDArray[np.floating], y: ArrayLike | None) -> int:
+        """Return `n_clusters` or, without it, the number of classes in y."""
         if self.n_clusters is not None:
             return self.n_clusters
         if y is None:
@@ -136,7 +137,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         _check_squares(data, n_terms=data.shape[1])
-        # The output of its own may be set to frames.
+        # KMeans may be configured to return frames.
         return np.asarray(self._kmeans.transform(data)).min(axis=1)
 
 

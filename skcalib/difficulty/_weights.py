@@ -13,8 +13,9 @@ from ..utils.checking._validation import check_numbers
 from ..utils.meta._private import Interval, StrOptions, validate_params
 from ..utils.meta._warnings import warn
 
+# Smaller weights have no effect.
 _NEGLIGIBLE = 1e-6
-# Relative to the range of the difficulties.
+# Largest gap between equal difficulties, relative to their range.
 _ROUNDING = 1e-10
 _POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
 
@@ -57,7 +58,7 @@ def difficulty_weights(
     c : float, default=1e-3
         Positive constant that keeps the largest weight below 1.
     scale : {"rank", "minmax", "std"} or None, default="rank"
-        What happens to `difficulty` first. "rank" replaces it by its rank, "minmax" maps it
+        How `difficulty` is scaled first. "rank" replaces it by its rank, "minmax" maps it
         linearly, both to [0, 1]; "std" subtracts the mean and divides by the standard deviation.
         All make `temperature` independent of the unit of the difficulty. Ranks give the same
         weights on every data set; with "minmax", they depend on the hardest and the easiest
@@ -124,6 +125,7 @@ def difficulty_weights(
 def _weights(
     scaled: NDArray[np.float64], largest: float, temperature: float, c: float
 ) -> NDArray[np.float64]:
+    """Return exp(d / T) / (exp(largest / T) + c) of scaled difficulties d."""
     # The logarithm of exp(d/T) / (exp(max/T) + c), with exp(max/T) divided out of both. Overflows
     # become infinities of the right sign, and weights of 0 or 1.
     with np.errstate(over="ignore"):
@@ -139,10 +141,11 @@ def _on_scale_of(
     temperature: float,
     c: float,
 ) -> NDArray[np.float64]:
+    """Return the weights of difficulties whose scale and maximum come from a reference."""
     scaled = _scaled(reference, scale, None)
     order = np.argsort(reference)
-    # Every scale is increasing, and all but ranks are linear: between two difficulties of the
-    # reference, the scaled ones are interpolated. Infinity is where that of the reference is.
+    # Every scale is increasing, and all except ranks are linear: between two difficulties of the
+    # reference, the scaled ones are interpolated. Infinity gets the largest scaled value.
     n_finite = max(int((reference < np.inf).sum()), 1)
     finite = order[:n_finite]
     within = np.interp(values, reference[finite], scaled[finite])
@@ -163,6 +166,7 @@ def _checked(difficulty: ArrayLike) -> NDArray[np.float64]:
 def _scaled(
     values: NDArray[np.float64], scale: str | None, weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
+    """Return finite scaled difficulties, (n,)."""
     finite = values < np.inf
     if not finite.any():
         return np.zeros_like(values)
@@ -173,7 +177,7 @@ def _scaled(
         return bounded
     if bounded.min() == bounded.max():
         return np.zeros_like(bounded)
-    # Both scales undo a factor. A power of two costs no digit and avoids overflows.
+    # Neither scale depends on a factor. A power of two changes no digit and avoids overflows.
     exponent = np.frexp(np.abs(bounded).max())[1]
     moderate = np.ldexp(bounded, -exponent)
     if scale == "minmax":
@@ -186,14 +190,14 @@ def _scaled(
 def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return the ranks, mapped to [0, 1]: 0 for the smallest value and 1 for the largest.
 
-    The rank of a sample is the middle of the weight of its equals, so that weight k is k copies.
+    Equal samples share their mean rank, at the middle of their weight: weight k is k copies.
     Copies may differ by rounding: products over samples depend on the order of the samples.
     """
     order = np.argsort(values, kind="stable")
     finite = values[order][: np.count_nonzero(values < np.inf)]
     exponent = np.frexp(np.abs(finite).max())[1]
     gaps = np.diff(np.ldexp(finite, -exponent))
-    # A gap begins a new place. All gaps add up to the range; rounding gives far smaller ones.
+    # A gap starts a new rank. All gaps add up to the range; gaps by rounding are far smaller.
     begins = np.zeros(len(values), dtype=bool)
     begins[1 : len(finite)] = gaps > _ROUNDING * gaps.sum()
     # Behind the finite values, all infinite ones share the last place.

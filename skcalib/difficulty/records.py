@@ -1,6 +1,6 @@
 """Functions of records: predictions over a training, over an ensemble or over the layers.
 
-A mask keeps the models of an ensemble from judging what they trained on.
+A mask leaves out the predictions of models for the samples that they trained on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def is_correct(predictions: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:
 
 
 def _check_mask(mask: ArrayLike | None, votes: NDArray) -> NDArray[np.bool_]:
-    """Return the mask as booleans of the shape of the votes; None lets every model vote."""
+    """Return the mask as booleans of the shape of the votes; with None, all votes count."""
     return np.ones(votes.shape, bool) if mask is None else check_mask(mask, votes.shape, "mask")
 
 
@@ -222,7 +222,7 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
     """
     _, counts = _count_votes(predictions, mask)
     total = counts.sum(axis=1)
-    # 0 / 1 where nobody votes; NaN at the end.
+    # 0 / 1 without votes, and NaN in the result.
     fraction = counts / np.maximum(total, 1)[:, np.newaxis]
     entropy = entr(fraction).sum(axis=1) + 0.0  # 0 where all agree, not -0.
     return np.where(total > 0, entropy, np.nan)
@@ -231,7 +231,7 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
 def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the step (n,) from which `agrees` (T, n) is True to the end; NaN if it ends False.
 
-    It is the step after the last False, which comes first if time runs backward.
+    It is the step after the last False, the first one in reversed order.
     """
     backward = ~agrees[::-1]
     # argmax is the number of steps after the last False, and 0 as well where there is none.
@@ -410,6 +410,7 @@ def _label_columns(
 
 
 def _take_label(scores: NDArray, columns: NDArray) -> NDArray:
+    """Return the scores (..., n) in the columns (n,) of the labels."""
     # The label of a sample is the same at every step.
     index = np.broadcast_to(columns, scores.shape[:-1])[..., None]
     return np.take_along_axis(scores, index, axis=-1)[..., 0]

@@ -1,4 +1,4 @@
-"""Difficulty by prediction depth: the layer from which a network's answer no longer changes."""
+"""Difficulty by prediction depth: the layer from which the prediction no longer changes."""
 
 from ._prediction_depth import PredictionDepthScorer
 from ._profiler import DifficultyProfiler

@@ -1,4 +1,4 @@
-"""Activations of a trained network, layer by layer, and its final answer."""
+"""Activations of a trained network, layer by layer, and its predictions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MLP_ACTIVATIONS: dict[str, Callable] = {
 
 
 class Reading(NamedTuple):
-    """Activations (n, d) of every layer for n samples, and the answers (n,) of the network."""
+    """Activations (n, d) of every layer for n samples, and the labels (n,) by the network."""
 
     layers: list[Any]
     final: NDArray
@@ -66,6 +66,7 @@ def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
 
 
 def _probabilities(logits: Any) -> Any:
+    """Return the softmax of logits (n, K); a single column is read as (0, z)."""
     xp, _ = back_end(logits)
     if logits.shape[1] == 1:
         # A single logit belongs to the second class.
@@ -132,30 +133,31 @@ class _TorchReader:
 
 
 def _skorch_probabilities(net: Any, output: Any, X: Any) -> Any:
-    """Return what `predict_proba` gives; the net knows whether its module gives logits."""
+    """Return the result of `predict_proba`; the net decides whether outputs are logits."""
     for name in ("predict_proba", "forward_iter", "infer"):
         if getattr(type(net), name).__module__.split(".")[0] not in ("skorch", "skcalib"):
-            return net.predict_proba(X)  # A rule of the user's own takes a pass of its own.
+            return net.predict_proba(X)  # A method that the user overrides takes another pass.
     import torch
 
     return predict_nonlinearity(net)(torch.as_tensor(output)).reshape(len(X), -1)
 
 
 def _project(projection: SparseRandomProjection, layer: Any) -> Any:
+    """Return a layer (n, d) as (n, n_components), on its device."""
     xp, _ = back_end(layer)
     if xp is np:
         return projection.transform(layer)
     entries = projection.components_.tocoo()
     options = {"dtype": layer.dtype, "device": layer.device, "check_invariants": False}
     places = np.stack([entries.row, entries.col])
-    # Some versions of torch warn that nothing is checked, though that is what is asked for.
+    # Some versions of torch warn that nothing is checked, although the options ask for that.
     with exact_products(layer), ignoring(UserWarning, "Sparse invariant checks"):
         matrix = xp.sparse_coo_tensor(places, entries.data, entries.shape, **options)
         return xp.sparse.mm(matrix, layer.T).T
 
 
 def _empty(n_samples: int, layer: Any) -> Any:
-    """Return empty memory for so many samples of a layer, on its device."""
+    """Return an uninitialized (n_samples, d) of the type and device of a layer."""
     shape = (n_samples, layer.shape[1])
     return np.empty(shape, layer.dtype) if back_end(layer)[0] is np else layer.new_empty(shape)
 
@@ -169,7 +171,7 @@ class ActivationReader:
 
     The model is an MLPClassifier, a skorch net, a torch.nn.Module or a Pipeline that ends in one.
     The first sample of X is run through it. `classes` are the labels of its outputs, for a model
-    that does not know them. Other options are those of PredictionDepthScorer.
+    without `classes_`. Other options are those of PredictionDepthScorer.
     """
 
     def __init__(
@@ -222,7 +224,7 @@ class ActivationReader:
         return n_samples * n_bytes <= FREE_FRACTION * free_bytes(device)
 
     def _enter(self, X: Any) -> Any:
-        """Return the samples as the network gets them, behind the other steps of its Pipelines."""
+        """Return the samples after the other steps of the Pipelines, as the network gets them."""
         model = self.model
         while isinstance(model, Pipeline):
             # The slice of a Pipeline of a network alone is empty.

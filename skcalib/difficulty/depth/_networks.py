@@ -1,4 +1,4 @@
-"""What counts as a network, decided by its class, without importing torch or skorch."""
+"""Networks, recognized by their class without importing torch or skorch, and their input."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def unfrozen(estimator: Any) -> Any:
 
 
 def _inherits_from(model: Any, name: str, package: str) -> bool:
+    """Tell whether the model is of the class `name` of a package."""
     # By prefix: the classes are defined in modules below the package.
     return any(
         cls.__name__ == name and cls.__module__.startswith(package) for cls in type(model).__mro__
@@ -59,13 +60,12 @@ def check_samples(
 ) -> tuple[Any, Any]:
     """Validate the input of a network on behalf of `owner`; `y` may be None except in `fit`.
 
-    `of_rows` is what else there is by sample: in the same order, if indexes tell.
-
-    For a torch network, a tensor on an accelerator stays there.
+    `of_rows` holds other values of the samples; indexes in another order raise. For a torch
+    network, a tensor on an accelerator stays there.
     """
     of_torch = is_torch_module(model) or is_skorch_net(model)
     options: dict[str, Any] = {"allow_nd": of_torch}
-    if isinstance(model, Pipeline):  # Its first step knows what it can read.
+    if isinstance(model, Pipeline):  # Its first step checks X.
         options = {"skip_check_array": True}
     validate = validate_rows if of_torch else validate_data
     if y is None and not reset:
@@ -82,7 +82,7 @@ def check_samples(
 
 
 def check_queries(owner: Any, model: Any, X: Any, y: Any) -> tuple[Any, NDArray | None]:
-    """Return X as the network reads it, and the classes of the labels if there are any."""
+    """Return X as the network reads it, and the positions of y in `classes_`, None without y."""
     check_is_fitted(owner)
     X, y = check_samples(owner, model, X, y, reset=False)
     if y is None:

@@ -24,12 +24,12 @@ from ._activations import ActivationReader
 from ._networks import check_queries, check_samples, unfrozen
 from ._training import trained_network
 
-# Training samples that `fit` asks whether they have a depth at all.
+# Number of training samples of which `fit` checks whether they have a depth.
 MAX_CHECKED = 1000
 
 
 class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, BaseEstimator):
-    """Difficulty as the layer from which probes agree with the network's answer.
+    """Difficulty as the layer from which probes agree with the network's prediction.
 
     Probes stand at the input, at layers of the network and at its softmax output. A probe is a
     vote of the k nearest training samples there. The prediction depth of a sample is the first
@@ -313,14 +313,14 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         """Predict by a probe in the middle of the network instead of by the network.
 
         For samples that are ambiguous without their label, the paper finds these probes to be
-        correct more often than the network. On others the network is the better judge.
+        correct more often than the network. On others the network is correct more often.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
             Samples.
         where : array-like of bool of shape (n_samples,), default=None
-            The samples to answer by the probe; the network answers the others. None: all.
+            The samples to predict by the probe; the network predicts the others. None: all.
         layer : str, default=None
             The probe, from `layer_names_`; None means number ``n_layers // 2``.
 
@@ -400,7 +400,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
     def _ask(
         self, X: Any, y: ArrayLike | None, of_votes: Callable[..., NDArray]
     ) -> tuple[NDArray, NDArray]:
-        """Return the results of the votes (n, L, ...), and the answers of the network (n,)."""
+        """Return the results of the votes (n, L, ...), and the labels by the network (n,)."""
         X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
         found, final = [], []
         for block, (layers, answers) in self._reader.read(X):

@@ -47,14 +47,14 @@ from ._training import clone_with_seed, default_network, train_recorded
 
 
 class Plan(NamedTuple):
-    """What one repeat does: the samples it holds out (n,), and its seed."""
+    """One repeat: the samples that it holds out (n,), and its seed."""
 
     held_out: NDArray
     seed: int
 
 
 class Repeat(NamedTuple):
-    """The answers of a network for every sample, (n,), and the classes by its probes, (n, L)."""
+    """The results of a network for every sample, (n,), and the classes by its probes, (n, L)."""
 
     predictions: NDArray
     depth: NDArray
@@ -88,7 +88,7 @@ def plan_repeats(
 def run_repeat(
     plan: Plan, scorer: Any, n_probe_samples: int | None, X: Any, y: NDArray, sample_weight: Any
 ) -> Repeat:
-    """Train a network on the samples that are not held out, and let it judge all."""
+    """Train a network on the samples that are not held out, and return its results for all."""
     train = np.flatnonzero(~plan.held_out)
     X_train, y_train = _safe_indexing(X, train), y[train]
     weight = None if sample_weight is None else sample_weight[train]
@@ -96,7 +96,7 @@ def run_repeat(
     model = clone_with_seed(network, plan.seed)
     history = train_recorded(model, X_train, y_train, X, sample_weight=weight, seed=plan.seed)
     predictions = as_labels(model.predict(X), name="predictions")
-    # The probes are fitted to training samples only, and then asked about all.
+    # The probes are fitted to training samples only, and then applied to all.
     fitted = clone(scorer).set_params(estimator=FrozenEstimator(model), random_state=plan.seed)
     if n_probe_samples is not None:
         drawn = np.sort(np.random.RandomState(plan.seed).permutation(len(train))[:n_probe_samples])
@@ -288,7 +288,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         scorer = self._scorer()
         X, labels = check_samples(self, scorer.estimator, X, y)
         if self.folder is not None and on_accelerator(X):
-            X = to_host(X)  # joblib knows values of arrays, but not of tensors
+            X = to_host(X)  # joblib hashes the values of arrays, but not of tensors
         if isinstance(X, np.ndarray):
             # The order of a product's terms, and so its last digit, follows the layout.
             X = np.ascontiguousarray(X)
@@ -351,7 +351,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         labels : array-like of shape (n_samples,)
             A label for every sample of `fit`.
         held_out : bool, default=True
-            Whether to ask the networks that held a sample out, or those that trained on it.
+            Whether to use the networks that held a sample out, or those that trained on it.
 
         Returns
         -------
@@ -396,7 +396,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         return n_test
 
     def _remembered(self) -> Callable[..., Repeat]:
-        """Return what runs a repeat, or reads it from the folder."""
+        """Return :func:`run_repeat`, cached in the folder if there is one."""
         if self.folder is None:
             return run_repeat
         if not isinstance(self.random_state, Integral):
@@ -408,6 +408,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         return Memory(fspath(self.folder), compress=True, verbose=0).cache(run_repeat)
 
     def _columns(self, y: NDArray) -> dict[str, NDArray]:
+        """Return the columns of `profile_`."""
         held_out, votes = self.held_out_, self.predictions_
         columns = {
             "depth_trained": _mean(self.depth_, ~held_out),

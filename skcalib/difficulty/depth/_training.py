@@ -1,4 +1,4 @@
-"""Train a network, and keep a record of what it predicts after every epoch."""
+"""Train a network, and record its predictions after every epoch."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ def train_recorded(
 def _train_mlp(
     net: MLPClassifier, X: Any, y: NDArray, X_all: Any, weights: dict, seed: int
 ) -> list[NDArray]:
+    """Train by `partial_fit` until `fit` would stop; return labels as `train_recorded` does."""
     untrained = without_steps(net).set_params(random_state=np.random.RandomState(seed))
     # A generator goes on from epoch to epoch; an integer would shuffle alike every time.
     net.set_params(random_state=np.random.RandomState(seed))
@@ -115,6 +116,7 @@ def _train_mlp(
 def _train_skorch(
     net: Any, X: Any, y: NDArray, X_all: Any, weights: dict, seed: int
 ) -> list[NDArray]:
+    """Train with a callback that records; return labels as `train_recorded` does."""
     import torch
     from skorch.callbacks import Callback
 

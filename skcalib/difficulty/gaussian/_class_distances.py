@@ -124,11 +124,12 @@ class ClassDistances:
         return self._not_negative(out)
 
     def prepare(self, work: type[np.floating]) -> None:
-        """Compute what distances of samples of dtype `work` need, with and without labels."""
+        """Compute the polynomials for samples of dtype `work`, with labels and without."""
         for origins in ("background", "classes"):
             self._polynomial(origins, work)
 
     def _block_rows(self, n_columns: int) -> int:
+        """Return the number of rows of a block."""
         # A row takes the sample, its coordinates, and `n_columns` numbers more.
         width = sum(self.form.projection.shape) + n_columns
         return max(BLOCK_ROWS, BLOCK_SIZE // width)
@@ -171,8 +172,8 @@ def class_distances(
 ) -> ClassDistances:
     """Return the distances that `RelativeMahalanobisScorer` documents.
 
-    Raises ValueError if there is nothing to compare (one class) or to divide by (no variance), or
-    if the sums of squares have overflown.
+    Raises ValueError if there is a single class for a relative distance, or no variance within
+    the classes, or if the sums of squares have overflowed.
     """
     n_classes = int((statistics.count > 0).sum())
     if not n_classes:

@@ -101,8 +101,8 @@ def _inverse_triangle(
 ) -> NDArray[np.float64] | None:
     """Return L^-1 with L L^T the correlations, or None unless all eigenvalues exceed `floor`.
 
-    An eigendecomposition takes six times as long to say so. The sum of squares of L^-1 is the
-    trace of the inverse, the sum of all 1 / eigenvalue, and so a bound of each.
+    An eigendecomposition would take six times as long. The sum of squares of L^-1 is the trace of
+    the inverse, the sum of all 1 / eigenvalue, and so a bound of each.
     """
     try:
         lower = np.linalg.cholesky(correlation)

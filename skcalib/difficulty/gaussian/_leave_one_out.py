@@ -33,7 +33,7 @@ _NOTHING = 1e-12
 
 
 class LeftOut:
-    """Distances to both Gaussians of a fit: the classes, and the background."""
+    """Distances to the classes and the background of a fit, without each sample in turn."""
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class LeftOut:
         self.classes = self._gaussian(self.within, self.means, statistics.weight)
 
     def _gaussian(self, covariance: NDArray, means: NDArray, weight: NDArray) -> Gaussian:
+        """Return the Gaussian of these classes, shrunk and truncated as the fit is."""
         shrinkage = self.shrinkage, self.statistics.total_weight
         factor = inverse_factor(shrunk(covariance, *shrinkage), self.tolerance)
         part = 1.0 - shrinkage_amount(covariance, *shrinkage)
@@ -90,7 +91,7 @@ class LeftOut:
         return out
 
     def to_background(self, X: NDArray, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what a relative distance subtracts; 0 if distances are not relative."""
+        """Return the background distance of each sample, 0 if distances are not relative."""
         out = np.zeros(len(X))
         if not self.relative:
             return out
@@ -238,6 +239,6 @@ class Without:
         slope = self.image @ self.gaussian.centers.T
         slope -= np.take_along_axis(slope, self.codes[self.only, None], axis=1)
         # k S^+ v is k k.
-        # u is v less what lies between the means, whose product with k S^+ is the slope.
+        # u is v minus the difference of the means, whose product with k S^+ is the slope.
         to_image = 1.0 - slope / self.length[:, None]
         return cross * (cross * self.norm[:, None].astype(cross.dtype) - 2.0 * to_image)

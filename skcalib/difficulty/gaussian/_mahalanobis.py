@@ -65,7 +65,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     ----------
     relative : bool, default=True
         Subtract the background distance. False gives the plain squared Mahalanobis distance. Take
-        it to find inputs far from all classes, such as noise: the difference hardly sees them.
+        it to find inputs far from all classes, such as noise: the difference hardly detects them.
     shrinkage : float in [0, 1] or "auto", default=None
         Shrinkage of both covariances toward the identity times their mean variance. "auto" takes
         the oracle approximating coefficient of each (see :func:`sklearn.covariance.oas`): use it
@@ -279,6 +279,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return self
 
     def _add_statistics(self, other: RelativeMahalanobisScorer) -> None:
+        """Add the statistics of another scorer, and its classes."""
         classes = joined_classes(self.classes_, other.classes_, name="other")
         merged = self._laid_out(classes).merged(other._laid_out(classes))
         self._set_state(classes_=classes, _statistics=merged)
@@ -523,6 +524,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return (UnitRows(read[0]), read[1]) if isinstance(read, tuple) else UnitRows(read)
 
     def _see_no_samples(self, X: Any, classes: ArrayLike | None, is_first: bool) -> None:
+        """Check the features and classes of a call without samples; keep announced classes."""
         if is_first and classes is None:
             return  # Neither features nor classes are known yet.
         data = self._read(X, reset=is_first, ensure_min_samples=0)
@@ -535,7 +537,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         """Return the classes announced in this call, sorted; those of the first call hold."""
         if classes is None:
             return None
-        # No targets of samples: as many distinct ones as entries are as it should be.
+        # Not `check_class_labels`, which warns where all entries are distinct.
         announced = np.unique(as_labels(classes, name="classes"))
         if not is_first and not np.array_equal(announced, self.classes_):
             raise ValueError(
@@ -554,6 +556,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         reset: bool,
         work: type[np.floating] | None = None,
     ) -> None:
+        """Add samples to the statistics, new ones with `reset`; products run in `work`."""
         if is_chunked(X):
             self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
             return
@@ -594,6 +597,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         reset: bool,
         work: type[np.floating] | None,
     ) -> None:
+        """Add the samples of dask arrays, as `_update` does."""
         X, y, sample_weight = aligned(True, X=X, y=y, sample_weight=sample_weight)
         # Checks names, number and type of the features before anything is computed.
         self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=reset)
@@ -622,8 +626,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return self._statistics.with_classes(np.searchsorted(classes, self.classes_), len(classes))
 
     def _set_state(self, **state: Any) -> None:
+        """Set attributes, and drop the distances computed from earlier samples."""
         # In one step, so that an interruption leaves the old state or the new one. The distances
-        # are computed on demand: a stream pays for one decomposition in all.
+        # are computed on demand: a stream takes a single decomposition.
         state |= {"_distances": None, "_distances_by": None, "_normalized": self.normalize}
         self.__dict__.update(state)
 
@@ -634,10 +639,12 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return map_chunks(method, copy(self.finalize()), X, *labels, **shape)
 
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
+        """Return checked samples, and the distances to compute for them."""
         return self._read(X, reset=False), self._fitted_distances()
 
     def _fitted_distances(self) -> ClassDistances:
-        # `set_params` holds from the next call on, whatever was asked before.
+        """Return the distances, computed again if samples or parameters have changed."""
+        # `set_params` takes effect at the next call.
         if self._distances is None or self._distances_by != self._settings():
             return self._use(self._new_distances())
         return self._distances
@@ -651,6 +658,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         )
 
     def _use(self, distances: ClassDistances) -> ClassDistances:
+        """Keep the distances, warn of their limits, and return them."""
         self.__dict__.update(_distances=distances, _distances_by=self._settings())
         # A weight of 2 or more stands for copies: the label does not occur only once.
         alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
@@ -675,7 +683,7 @@ def gaussians_without(
     given = check_weights(sample_weight, len(samples))
     weight = np.ones(len(samples)) if given is None else given
     encode(labels[weight > 0], scorer.classes_)
-    # A sample of weight 0 may have a label that the fit does not know.
+    # A sample of weight 0 may have a label that the fit lacks.
     codes = np.maximum(class_positions(labels, scorer.classes_), 0)
     statistics = scorer._statistics
     seen = np.bincount(codes, weight, len(scorer.classes_))

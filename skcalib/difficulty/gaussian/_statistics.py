@@ -75,7 +75,7 @@ class GaussianStatistics:
         *,
         work: type[np.floating] | None = None,
     ) -> GaussianStatistics:
-        """Add samples of the classes ``codes[i]``; those of weight 0 leave no trace.
+        """Add samples of the classes ``codes[i]``; those of weight 0 change nothing.
 
         Products run in `work` or, with None, in the working dtype of the samples.
         """
