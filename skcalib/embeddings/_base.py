@@ -1,4 +1,4 @@
-"""What embedders of images share: batches, workers, device, precision and views."""
+"""Base of the embedders of images: batches, workers, device, precision and views."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """Base of the transformers that turn images into the features of a pre-trained model.
 
     The model is loaded at first use and lives in this object only: it is neither cloned nor
-    pickled. A subclass says how to load it and how it encodes a batch.
+    pickled. A subclass defines how to load it and how it encodes a batch.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -166,12 +166,12 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         for batch in batches:
             if isinstance(batch, Exception):
                 raise batch
-            # An accelerator has computed them while the CPU prepared this batch.
+            # Of the last batch: an accelerator computed them while the CPU prepared this one.
             if features is not None:
                 yield features.numpy(force=True)
             # (samples, views, ...) as one long batch for the model, and back.
             rows = self._forward(loaded, self._encode, batch.flatten(0, 1))
-            # For the names of the features; it holds while the same model is asked for.
+            # For the names of the features, as long as the parameters select the same model.
             self._size = (loaded.key, rows.shape[1])
             features = rows.reshape(len(batch), n_views, -1)
         yield features.numpy(force=True)  # type: ignore[union-attr]
@@ -180,7 +180,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """Encode a batch without gradients, in the precision asked for; return float32."""
         half = self.precision != "float32"
         dtype = getattr(torch, self.precision) if half else None
-        # inference_mode, because nobody trains this model: only this object holds it.
+        # inference_mode, because this model is never trained: only this object holds it.
         with torch.inference_mode(), torch.autocast(loaded.device.type, dtype, enabled=half):
             return encode(loaded.model, batch.to(loaded.device, non_blocking=True)).float()
 
@@ -204,7 +204,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     @property
     def _n_features_out(self) -> int:
         key, size = getattr(self, "_size", (None, 0))
-        # This model has embedded nothing yet: one black image gives the size.
+        # Where this model has not embedded anything, one black image gives the size.
         if key != self._key():
             loaded = self._ready()
             pil = import_optional("PIL.Image", extra="embeddings")

@@ -1,4 +1,4 @@
-"""Forward hooks: the activations of named layers for one batch, and the module left as it was."""
+"""Forward hooks: the activations of named layers for one batch, without a change to the module."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Additions(TorchFunctionMode):
 
     The name is that of the innermost running module with a linear or convolution operation: an
     addition that is a module of its own is no block, but its parent is. After every module,
-    `on_leave(name, part, input, output)` is called. What other threads run is not heard.
+    `on_leave(name, part, input, output)` is called. Calls in other threads are ignored.
     """
 
     def __init__(self, module: nn.Module, receive: Callable[[str, torch.Tensor], object]) -> None:
@@ -101,7 +101,7 @@ def torch_module(value: object) -> nn.Module:
             "module must be a torch.nn.Module or a skorch net that has been initialized "
             f"or fitted, got {type(value).__name__}."
         )
-    return plain_module(module)  # in what is compiled, hooks see nothing
+    return plain_module(module)  # a compiled module does not call hooks
 
 
 def check_layers(names: list[str], module: nn.Module) -> list[str]:
@@ -162,6 +162,7 @@ def first_tensor(output: object) -> torch.Tensor | None:
 
 
 def _pool(activation: torch.Tensor, part: nn.Module, pooling: Pooling) -> torch.Tensor:
+    """Return the activation (n, ...) of a layer, reduced as `pooling` defines."""
     if callable(pooling):
         return pooling(activation)
     if pooling == "mean" and activation.ndim > 2:

@@ -43,6 +43,7 @@ def as_items(X: Any) -> Sequence:
 
 
 def _check_array(X: np.ndarray) -> Any:
+    """Return uint8 images as they are, and objects or paths as a list; raise for other arrays."""
     # Objects and strings (U, S; T is numpy's type of variable width), one an image; also as a
     # column (n, 1), which scikit-learn's ColumnTransformer selects from an array.
     if X.dtype.kind in "OUST" and (X.ndim == 1 or (X.ndim == 2 and X.shape[1] == 1)):

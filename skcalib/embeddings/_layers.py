@@ -147,6 +147,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         return self
 
     def _find_layers(self, module: torch.nn.Module, row: NDArray | torch.Tensor) -> list[str]:
+        """Return the checked names in `layers` or, for "auto", those that the rule selects."""
         if isinstance(self.layers, str) and self.layers == "auto":
             # The row twice: with one, a bias would have the shape of an activation.
             names = place_layers(module, to_input(row, module)[[0, 0]])
@@ -243,7 +244,8 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         """Return X as an array of numbers, or the tensor as it is; batches are cast, not X."""
         if not isinstance(X, torch.Tensor):
             return validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
-        # The values stay where they are: a stand-in of their shape, without memory, is checked.
+        # The values stay on their device: scikit-learn checks an array of their shape in place of
+        # X, which takes no memory.
         stand_in = np.broadcast_to(0.0, tuple(X.shape))
         validate_data(self, stand_in, reset=reset, allow_nd=True, ensure_all_finite=False)
         if X.is_floating_point() and not bool(torch.isfinite(X).all()):
@@ -251,6 +253,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         return X
 
     def _record(self, X: NDArray | torch.Tensor, names: list[str]) -> list[torch.Tensor]:
+        """Return the activations of these layers for a batch, float32 (n, size) each."""
         module = torch_module(self.module)
         return record_layers(module, to_input(X, module), names, self.pooling)
 
@@ -261,7 +264,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         sizes = list(self.layer_sizes_)
         for batch in gen_batches(len(X), self.batch_size):
             parts = self._record(X[batch], names)
-            # `fit` does not know the size of the output.
+            # `layer_sizes_` lacks the size of the output.
             sizes += [part.shape[1] for part in parts[len(sizes) :]]
             for name, part, size in zip(names, parts, sizes):
                 if part.shape[1] != size:

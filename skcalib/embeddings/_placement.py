@@ -9,7 +9,7 @@ from torch import nn
 
 from ._hooks import OPERATIONS, SUM, Additions, evaluating, first_tensor
 
-# Lazy ones have become one of these when they have run.
+# Lazy norms become one of these once they have run.
 NORMS = (
     nn.BatchNorm1d,
     nn.BatchNorm2d,
@@ -25,7 +25,7 @@ NORMS = (
 
 
 class _Trace:
-    """What runs in one pass: modules with the shapes of their outputs, in order, and sums."""
+    """A record of one pass: modules with the shapes of their outputs, in order, and sums."""
 
     def __init__(self, module: nn.Module, two_rows: torch.Tensor) -> None:
         self.shapes: dict[str, torch.Size | None] = {}
@@ -51,6 +51,7 @@ class _Trace:
 
 
 def _is_inside(name: str, blocks: set[str]) -> bool:
+    """Tell whether a submodule is inside one of the blocks."""
     return any(name.startswith(f"{block}.") for block in blocks)
 
 
@@ -80,6 +81,6 @@ def place_layers(module: nn.Module, two_rows: torch.Tensor) -> list[str]:
         names.pop()
     if not blocks:
         return names
-    # The norm that opens a block is the block's own.
+    # A norm at the start of a block belongs to the block, not to the operation before it.
     norms = {a: b for a, b in trace.norm_after.items() if not _is_inside(b, blocks)}
     return [f"{name}{SUM}" if name in blocks else norms.get(name, name) for name in names]

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 
 def near_names(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
-    """Return the end of an error that refuses `name`: which names are near, if any."""
+    """Return the end of an error about `name`: similar names, if any."""
     near = get_close_matches(name, list(known), cutoff=cutoff)
     return f" (near names: {', '.join(near)})" if near else ""
 
@@ -41,10 +41,10 @@ def check_pretrained(pretrained: str, tags: Iterable[str], model_name: str) -> N
 
 @contextmanager
 def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
-    """Say what to do if the weights of a model do not fit or cannot be downloaded."""
+    """Raise errors that say what to do if weights do not fit or cannot be downloaded."""
     try:
         yield
-    except ImportError:  # names the missing package; the weights are not to blame
+    except ImportError:  # it names the missing package; the weights are not the cause
         raise
     except Exception as error:
         # On one line, and cut below: torch lists every parameter that does not fit.

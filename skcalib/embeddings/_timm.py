@@ -66,6 +66,7 @@ class TimmEmbedder(BaseImageEmbedder):
         return model, timm.data.create_transform(**config, is_training=False)
 
     def _create(self, timm: Any) -> Any:
+        """Return the model without its classifier, with the weights that are given."""
         name, given = self.model_name, self.pretrained
         arch, _, tag = name.partition(".")
         if ":" in name:
@@ -75,7 +76,7 @@ class TimmEmbedder(BaseImageEmbedder):
         check_name(arch, timm.list_models(), "timm")
         if given is None and not tag:
             with seeded(self.random_state):
-                # Without classes, here and below, timm gives what stands before the classifier.
+                # With num_classes=0, here and below, timm returns the input of the classifier.
                 return timm.create_model(arch, num_classes=0)
         # timm's names of weights are <architecture>.<tag>.
         tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{arch}.*")]
@@ -99,7 +100,7 @@ def _from_file(timm: Any, name: str, path: str) -> Any:
     for layer in (classifier,) if isinstance(classifier, str) else classifier:
         weights.pop(f"{layer}.weight", None)
         weights.pop(f"{layer}.bias", None)
-    # With the name of a classifier, timm would load what fits and no more.
+    # With the name of a classifier, timm would skip weights that do not fit, without an error.
     overlay = {"state_dict": weights, "classifier": None, "custom_load": False}
     model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=overlay, num_classes=0)
     # The model's configuration would keep the tensors of the file in memory a second time.
