@@ -83,8 +83,8 @@ def groupwise_calibration_error(
         categories, which keep their order. Missing values are a group of their own, None. Of
         several columns, every combination that occurs is a group, called "name=value, ...".
     min_samples : int, default=30
-        Groups of fewer samples have NaN for all but their number of samples, and are not among
-        those that the p-values are corrected for.
+        Groups of fewer samples have NaN except for their number of samples, and the p-values are
+        not corrected for them.
     n_resamples : int, default=999
         Number of resamples. A p-value of .01 or less is computed again from new resamples, 200
         times as many as there are groups, so that one bad group among hundreds can be found. With
@@ -170,8 +170,8 @@ def groupwise_calibration_error(
     found = in_turn(calls, n_jobs, step, "group")
     if found:
         results[:, groups_judged] = np.transpose(found)
-    judged = [resampled.groups for resampled in sets]
-    warn_of_few_groups(*judged)
+    clusters = [resampled.groups for resampled in sets]
+    warn_of_few_groups(*clusters)
     error, low, high, pvalue = results
     columns = {"group": names, "n_samples": n_samples, "error": error, "low": low, "high": high}
     tested = ~np.isnan(pvalue)

@@ -45,7 +45,7 @@ ByChance = list[list[float]]
 
 
 class AnyError(NamedTuple):
-    """A metric of the user, which is evaluated anew for every resample."""
+    """A metric of the user, which is evaluated again for every resample."""
 
     metric: Callable[..., float]
     options: dict[str, Any]
@@ -172,11 +172,11 @@ class Resampled(NamedTuple):
             codes, proba, weight = codes[kept], proba[kept], weight[kept]
             if groups is not None:
                 groups = np.unique(groups[kept], return_inverse=True)[1]
-        anew = AnyError(metric, options, codes, proba, weight, groups)
+        any_error = AnyError(metric, options, codes, proba, weight, groups)
         # Invalid options raise an error here.
-        estimate = anew.value()
+        estimate = any_error.value()
         own = gap_error(metric, options, estimate, codes, proba, weight, groups)
-        statistic, error = (estimate, anew) if own is None else (own.statistic, own)
+        statistic, error = (estimate, any_error) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)
 
     def alone(self) -> Resampled:

@@ -1,4 +1,4 @@
-"""What all displays share: axes, colors, reference lines, titles and legends."""
+"""Parts shared by all displays: axes, colors, reference lines, titles and legends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MANY_POINTS = 5000
 NARROW = 50
 # Height of the axes below a diagram and their distance from it, as fractions of its height.
 BELOW_HEIGHT, BELOW_GAP = 0.18, 0.06
-# Looks: bars, thin lines, the ground behind a text among points, and bands.
+# Styles of bars, thin lines, the background of a text among points, and bands.
 BARS = {"fmt": "none", "elinewidth": 1, "capsize": 2}
 THIN = 0.8
 GROUND = {"alpha": 0.8, "lw": 0, "pad": 1}
@@ -66,7 +66,7 @@ def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: s
 
 
 def is_dark(ax: Axes) -> bool:
-    """Tell whether the background of the axes is dark."""
+    """Return whether the background of the axes is dark."""
     colors = import_optional("matplotlib.colors", extra="plots")
     *rgb, alpha = colors.to_rgba(ax.get_facecolor())
     return bool(alpha > 0.5 and sum(rgb) < 1.5)
@@ -74,7 +74,7 @@ def is_dark(ax: Axes) -> bool:
 
 @contextmanager
 def options_of(display: object) -> Iterator[None]:
-    """Have the error of matplotlib about a keyword that it does not know name the display."""
+    """Raise a TypeError that names the display if matplotlib rejects a keyword."""
     try:
         yield
     except AttributeError as error:
@@ -85,7 +85,7 @@ def options_of(display: object) -> Iterator[None]:
 
 
 class Curve(NamedTuple):
-    """What a title or a legend says about a line of a display; a label of the user wins."""
+    """Texts on a line, for title and legend; a `label` of the user takes precedence."""
 
     name: str
     what: str
@@ -102,7 +102,7 @@ class Curve(NamedTuple):
         return plain_text(self.name, width=width, n_lines=n_lines, tail=tail)
 
 
-# The curve behind each line: later displays on the same axes look it up.
+# The curve of each line, which later displays on the same axes look up.
 _CURVES: WeakKeyDictionary[Line2D, Curve] = WeakKeyDictionary()
 
 
@@ -147,7 +147,7 @@ class BaseDisplay:
         raise NotImplementedError
 
     def _measure(self) -> tuple[str, str]:
-        """Return the name and the value of the number that the display is about, or ""."""
+        """Return name and value of the number that the display shows, each "" for none."""
         return "", ""
 
     def _details(self) -> list[str]:
@@ -191,7 +191,7 @@ class BaseDisplay:
     def _open_grid(
         self, n_columns: int, heights: list[float], heading: str, *, size: str, **spacing: float
     ) -> Any:
-        """Return a grid in the place of `ax_`, with rows of these heights: the heading's first."""
+        """Return a grid in the place of `ax_`, with rows of `heights`: first the heading."""
         spec = self.ax_.get_subplotspec()
         if spec is None:
             raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
@@ -199,15 +199,15 @@ class BaseDisplay:
         grid = spec.subgridspec(len(heights), n_columns, height_ratios=heights, **spacing)
         if heading:
             place: Any = {"ha": "center", "va": "top", "transform": self.ax_.transAxes}
-            # Not in axes of its own, to which matplotlib before 3.11 gives more and more room. The
-            # grid has made room for the text: a layout need not do so again.
+            # Not in axes of its own, for which matplotlib before 3.11 reserves ever more room. The
+            # grid has room for the text: a layout need not reserve it again.
             self.ax_.text(0.5, 1, heading, size=size, **place).set_in_layout(False)
         return grid
 
     def _draw_curve(
         self, x: Any, y: Any, name: str, kwargs: dict[str, Any], **defaults: Any
     ) -> Line2D:
-        """Draw a line in the next color, with the next marker; `kwargs` have the last word."""
+        """Draw a line in the next color, with the next marker; `kwargs` take precedence."""
         cbook = import_optional("matplotlib.cbook", extra="plots")
         lines = import_optional("matplotlib.lines", extra="plots")
         # `c` becomes `color` and so on: with both forms of one option matplotlib raises.
@@ -239,7 +239,7 @@ class BaseDisplay:
         return line
 
     def _curves(self) -> dict[Line2D, Curve]:
-        """Return the lines on the axes that displays have drawn, and not the user."""
+        """Return the lines on the axes that displays have drawn, without the user's."""
         return {line: _CURVES[line] for line in self.ax_.lines if line in _CURVES}
 
     def _colors(self) -> tuple[str, ...]:
@@ -342,7 +342,7 @@ class BaseDisplay:
 
 
 class PredictionDisplay(BaseDisplay):
-    """Base of the displays of what a fitted estimator predicts."""
+    """Base of the displays of predictions of a fitted estimator."""
 
     @classmethod
     @calling("y_true", "y")
@@ -354,7 +354,8 @@ class PredictionDisplay(BaseDisplay):
         Parameters
         ----------
         estimator : object
-            Fitted: a classifier with `predict_proba`, or what the display names in its place.
+            Fitted classifier with `predict_proba`, or the estimator that the display names
+            instead.
         X : array-like of shape (n_samples, n_features)
             Input.
         y : array-like of shape (n_samples,)
@@ -379,7 +380,7 @@ class PredictionDisplay(BaseDisplay):
     def _predictions(
         cls, estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return what `from_predictions` gets from the estimator; may complete `options`."""
+        """Return arguments of `from_predictions` from the estimator; may complete `options`."""
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(
                 f"estimator must have predict_proba, got {type(estimator).__name__}; inside a "

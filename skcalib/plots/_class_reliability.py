@@ -94,8 +94,8 @@ class ClassReliabilityDisplay(PredictionDisplay):
         kind, n_bins, strategy : of :meth:`ReliabilityDisplay.from_predictions`
         confidence_level, sample_weight, labels : of :meth:`ReliabilityDisplay.from_predictions`
         simultaneous : bool, default=False
-            Whether bars and bands of a panel hold all at once, at `confidence_level` for every
-            class by itself; the heading says so.
+            Whether bars and bands of a panel have their level at all bins or confidences at once,
+            for every class by itself; the heading says so.
         name : str, default=None
             Name of the display, which its title or legend shows.
         **kwargs : dict
@@ -120,14 +120,15 @@ class ClassReliabilityDisplay(PredictionDisplay):
                 "y_proba": predictions.proba[:, k],
                 "sample_weight": sample_weight,
             }
-            # The columns have been looked at, all together and in less time than one by one.
+            # The columns were checked above, together, which is faster than one by one.
             with told():
                 numbers = diagram_numbers(
                     data, kind=kind, bins=bins, confidence_level=confidence_level,
                     simultaneous=simultaneous, interval=False, zoom=None,
                 )  # fmt: skip
             diagrams.append(ReliabilityDisplay(**numbers, name=f"n = {n:,.0f}", pos_label=1))
-        # The last key counts first: the error of few samples is mostly chance, and ranks last.
+        # The last key counts first: classes of few samples, whose error is mostly chance, rank
+        # last.
         errors = np.array([diagram.calibration_error for diagram in diagrams])
         order = np.lexsort([-errors, np.array(n_samples) < FEW])
         displays = {predictions.classes[k]: diagrams[k] for k in order}

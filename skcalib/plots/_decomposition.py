@@ -25,7 +25,7 @@ FAINT = 0.3
 
 @dataclass(repr=False, eq=False)
 class DecompositionDisplay(PredictionDisplay):
-    """Plane of miscalibration and discrimination, a point for every model.
+    """Plane of miscalibration and discrimination, with a point for every model.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one, with ``ax=`` on the axes
     of another model. The score is miscalibration minus discrimination plus an uncertainty that all

@@ -33,12 +33,12 @@ class Cells(NamedTuple):
 
 @dataclass(repr=False, eq=False)
 class DifficultyDisplay(BaseDisplay):
-    """Where a classifier is right and wrong: its error rate by difficulty, and both counts.
+    """Error rate of a classifier by difficulty, with counts of right and wrong predictions.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Where the curve rises,
     the difficulty predicts where the classifier errs. Groups whose middle samples are equally
-    difficult, as of a depth in layers, are one. Groups of fewer than ten samples have empty dots
-    and no line.
+    difficult, as with a depth in layers, are merged. Groups of fewer than ten samples have empty
+    dots and no line.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class DifficultyDisplay(BaseDisplay):
         difficulty : array-like of shape (n_samples,)
             Difficulty, larger = harder.
         n_groups : int, default=10
-            Number of groups of equal size; fewer are left where difficulties are equal.
+            Number of groups of equal size; groups of equal difficulty are merged.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the bars, exact binomial intervals of the error rates, with weights
             counted as numbers of samples. None draws no bars.
@@ -181,7 +181,7 @@ class DifficultyDisplay(BaseDisplay):
         values = np.asarray(difficulty, dtype=np.float64)
         given = check_weights(sample_weight, len(values))
         weight = np.ones(len(values)) if given is None else given
-        # The AUROC takes both errors and correct predictions.
+        # The AUROC needs both errors and correct predictions.
         both = 0 < rate.mean() < 1
         middles = quantiles(values, (np.arange(n_groups) + 0.5) / n_groups, weight)
         middle, group = np.unique(middles, return_inverse=True)
@@ -232,7 +232,7 @@ class DifficultyDisplay(BaseDisplay):
             x, xlabel, limits = self.difficulty, "Difficulty", tuple(self.cells.edges[[0, -1]])
         else:
             histogram = False
-        # Rates weighed by the sizes of their groups give the rate of all samples.
+        # Rates weighted by the sizes of their groups give the rate of all samples.
         self._draw_reference(limits, [float(share @ self.error_rate)] * 2, "All samples")
         style: dict[str, Any] = {}
         n_samples = np.inf if self.cells is None else np.sum(self.cells.right + self.cells.wrong)

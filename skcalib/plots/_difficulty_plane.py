@@ -55,7 +55,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
     scatters_ : dict of matplotlib Artist
         The points of every form.
     ax_, figure_ : matplotlib Axes and Figure
-        Where they are.
+        Axes of the points, and the figure.
 
     See Also
     --------

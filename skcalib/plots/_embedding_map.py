@@ -28,7 +28,7 @@ class EmbeddingMapDisplay(BaseDisplay):
     Parameters
     ----------
     position : ndarray of shape (n_samples, 2)
-        Places of the samples.
+        Positions of the samples on the map.
     difficulty : ndarray of shape (n_samples,)
         Difficulty, larger = harder.
     suspected : ndarray of bool of shape (n_samples,), default=None
@@ -127,7 +127,7 @@ class EmbeddingMapDisplay(BaseDisplay):
             Samples that get a ring, such as the ``is_issue`` of a
             :class:`~skcalib.labels.LabelIssueFinder`.
         projection : transformer with `fit_transform`, default=None
-            Maps the features to two dimensions; None is the principal component analysis.
+            Maps the features to two dimensions; None uses principal component analysis.
         name : str, default=None
             Name of the display, which its title or legend shows.
         **kwargs : dict
@@ -149,7 +149,8 @@ class EmbeddingMapDisplay(BaseDisplay):
         )
 
     def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
-        # Between the extremes: the few hardest and easiest samples would leave others one color.
+        # Not up to the extremes: with the few hardest and easiest samples, others would share one
+        # color.
         low, high = np.quantile(self.difficulty, [0.02, 0.98])
         self.scatter_ = draw_points(
             self.ax_, self.position, self.difficulty, label="Difficulty",
@@ -175,7 +176,7 @@ class EmbeddingMapDisplay(BaseDisplay):
 def _project(
     features: NDArray[Any], projection: Any
 ) -> tuple[NDArray[np.float64], tuple[str, str]]:
-    """Return places (n_samples, 2) and the names of their axes."""
+    """Return positions (n_samples, 2) and the names of the axes."""
     if features.shape[1] < 2:
         raise ValueError(f"features must have at least 2 columns, got {features.shape[1]}.")
     if projection is None and features.shape[1] == 2:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Letters between two columns, and letters of the note on columns that have no room.
 GAP, NOTE = 2, 9
-# Fewest letters of a column of text, and how many of equal width take the room of one that counts.
+# Fewest letters of a column, and the number of monospaced letters in the width of one counted.
 SHORTEST, MONOSPACE = 8, 0.9
 # All in inches. Width of a table, room around the two, and height of their lines: usual and least.
 TABLE_WIDTH, TABLE_ROOM, TABLE_LINE, LEAST_LINE = 8.0, 0.6, 0.22, 0.18

@@ -14,7 +14,7 @@ from ..utils.checking._labels import cut, shown
 from ..utils.checking._validation import check_numbers
 from ._base import MARKERS, BaseDisplay, plain_text
 
-# Looks of a seed; size of a mean, and that it stands above the others.
+# Style of the dot of a seed; size and z-order of the marker of a mean.
 DOTS = {"markersize": 4, "alpha": 0.5, "linestyle": ""}
 MEAN, ABOVE = 9, 3
 
@@ -32,7 +32,7 @@ class LossComparisonDisplay(BaseDisplay):
     scores : dict of str -> ndarray of shape (n_seeds,)
         Scores of every method, or their differences to the baseline.
     score_name : str, default="Score"
-        What they are.
+        Name of the scores.
     baseline : str, default=None
         Method that was subtracted from the scores.
     confidence_level : float or None, default=0.95
@@ -45,7 +45,7 @@ class LossComparisonDisplay(BaseDisplay):
     intervals_ : dict of str -> tuple of two floats
         Interval of the mean of every method with two seeds or more.
     ax_, figure_ : matplotlib Axes and Figure
-        Where the dots are.
+        Axes of the dots, and the figure.
 
     See Also
     --------
@@ -54,8 +54,8 @@ class LossComparisonDisplay(BaseDisplay):
 
     Notes
     -----
-    The interval says how far other seeds would move the mean, on this data set and this split. It
-    does not cover another test set nor, for folds of one data set, what the folds have in common.
+    The interval covers the variation of the mean over seeds, on this data set and this split. It
+    covers neither another test set nor, for folds of one data set, their dependence.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class LossComparisonDisplay(BaseDisplay):
             Scores of every method, in the order of the rows; with a baseline, in the order of the
             same seeds.
         score_name : str, default="Score"
-            What they are, such as "ECE".
+            Name of the scores, such as "ECE".
         baseline : str, default=None
             One of the methods: its scores are subtracted from those of the others.
         confidence_level : float or None, default=0.95

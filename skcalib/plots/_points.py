@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOR_BAR = "color bar"
-# More points hide each other: cells show their mean instead, the fainter the fewer they are.
+# More points hide each other: cells show their mean instead, the fainter the fewer samples.
 MANY_COLORS = 20_000
 N_CELLS = 80
 # From easy to hard: the hardest samples differ most from the background.
@@ -33,7 +33,7 @@ def point_style(n_points: int) -> dict[str, Any]:
 
 
 def opacity(counts: NDArray[np.floating], of_all: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the opacity of cells, the fainter the fewer samples they hold."""
+    """Return the opacity of cells: less for fewer samples."""
     # A few cells may hold far more samples than all others.
     most = np.quantile(of_all, 0.99)
     return 0.15 + 0.85 * np.minimum(counts / most, 1) ** 0.3

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ALONE = "band or gap of a curve that is alone"
 HISTOGRAM_LABEL = "histogram of the confidences"
-# Of the error's interval: with more, the two digits that are shown would be the same.
+# Resamples of the error's interval: more would not change the two digits that are shown.
 N_RESAMPLES = 200
 # Curves drawn for a band: the default of the functions.
 N_CURVES = 999
@@ -52,8 +52,9 @@ class ReliabilityDisplay(PredictionDisplay):
     on its axes. Larger dots are bins of more samples; bins of fewer than ten have empty dots and
     no line.
 
-    One of twenty bars misses, and of calibrated curves most leave the band somewhere: with
-    ``simultaneous=True`` both hold all at once, and the legend says so.
+    If the model is calibrated, one of twenty bars misses the diagonal, and most curves leave the
+    band somewhere. With ``simultaneous=True``, bars and bands have their level at all bins or
+    confidences at once, and the legend says so.
 
     The diagram of a fitted classifier is about the positive class where there are two classes,
     and about the top label where there are more.
@@ -79,8 +80,8 @@ class ReliabilityDisplay(PredictionDisplay):
     bin_count : ndarray of shape (n_points,), default=None
         Number of samples of every bin; None draws all dots alike, and the line through all.
     band : tuple of two ndarrays of shape (n_points,), default=None
-        For bins, lower and upper end of an interval of `prob_true`; for the other curves, where
-        that of a calibrated model lies.
+        For bins, lower and upper end of an interval of `prob_true`; for the other kinds, those of
+        the band for a calibrated model.
     confidence_level : float, default=None
         Level of band and interval.
     simultaneous : bool, default=False
@@ -197,9 +198,10 @@ class ReliabilityDisplay(PredictionDisplay):
             weights counted as numbers of samples) or, for the other kinds, of the band. None
             draws neither.
         simultaneous : bool, default=False
-            Whether bars and bands hold all at once: those of bins after Bonferroni's correction,
-            the others as in :func:`~skcalib.metrics.isotonic_reliability_curve`. By default each
-            bar, and the band at each confidence, has its level by itself.
+            Whether bars and bands have their level at all bins or confidences at once: bars by
+            Bonferroni's correction, bands as in
+            :func:`~skcalib.metrics.isotonic_reliability_curve`. By default each bar, and the band
+            at each confidence, has its level by itself.
         interval : bool, default=None
             Whether the title has the bootstrap interval of the error, at `confidence_level` or
             0.95. None shows it for up to 20 000 samples, but not for the smooth error, where it
@@ -226,7 +228,7 @@ class ReliabilityDisplay(PredictionDisplay):
             "labels": labels, "pos_label": pos_label,
         }  # fmt: skip
         check_predictions(*data.values())
-        # The metrics below need not look at the columns and rows again.
+        # The metrics below need not check the columns and rows again.
         with told():
             numbers = diagram_numbers(
                 data, kind=kind, bins={"n_bins": n_bins, "strategy": strategy},
@@ -275,16 +277,16 @@ class ReliabilityDisplay(PredictionDisplay):
         return self
 
     def _measure(self) -> tuple[str, str]:
-        judged = "top-label" if self.pos_label is None else "positive-class"
+        of_what = "top-label" if self.pos_label is None else "positive-class"
         if self.decomposition is not None:
             value = self.decomposition.miscalibration
-            return f"{judged} Brier miscalibration", f"{value:.4f}"
+            return f"{of_what} Brier miscalibration", f"{value:.4f}"
         if self.calibration_error is None:
             return "", ""
-        return f"{judged} {self.error_name()}", f"{self.calibration_error:.3f}"
+        return f"{of_what} {self.error_name()}", f"{self.calibration_error:.3f}"
 
     def error_name(self) -> str:
-        """Return what the calibration error is, such as "ECE, 15 bins"."""
+        """Return the name of the calibration error, such as "ECE, 15 bins"."""
         if self.kind == "smooth":
             return "smooth ECE"
         n_bins = len(self.prob_true) if self.n_bins is None else self.n_bins
@@ -359,7 +361,7 @@ class ReliabilityDisplay(PredictionDisplay):
         self._fill_alone(x, (x, y), color=self.line_.get_color())
 
     def _fill_alone(self, x: NDArray[np.float64], band: Any, **options: Any) -> None:
-        """Fill a band where the curve is the only one: the bands of several would mix."""
+        """Fill a band if the curve is the only one: the bands of several would mix."""
         for drawn in [c for c in self.ax_.collections if c.get_gid() == ALONE]:
             drawn.remove()
         if band is not None and len(self._curves()) == 1:
@@ -406,7 +408,7 @@ def diagram_numbers(
     if kind not in ("bins", "isotonic", "smooth"):
         raise ValueError(f"kind must be 'bins', 'isotonic' or 'smooth', got {kind!r}.")
     window = None if zoom is None else _zoom_window(data, zoom)
-    # Equal counts say nothing: the histogram keeps bins of equal width.
+    # Bins of equal weight have equal counts: the histogram keeps bins of equal width.
     count, edges = _histogram(data, bins["n_bins"], window)
     numbers = {
         **_curve(data, kind, bins, confidence_level, simultaneous),
@@ -424,7 +426,7 @@ def diagram_numbers(
         metric, options = smooth_calibration_error, {}
     numbers["calibration_error"] = metric(**data, **options)
     if interval is None:
-        # The smooth error is computed anew for every resample, which takes seconds.
+        # The smooth error is computed again for every resample, which takes seconds.
         interval = kind != "smooth" and len(data["y_true"]) <= FEW_SAMPLES
     if interval:
         level = 0.95 if confidence_level is None else confidence_level
@@ -446,7 +448,7 @@ def _curve(
     confidence_level: float | None,
     simultaneous: bool,
 ) -> dict[str, Any]:
-    """Return the points of the curve, its band, and what else only one kind has."""
+    """Return the points of the curve, its band, and the numbers that only this kind has."""
     if kind == "bins":
         curve: Any = reliability_curve(**data, **bins)
         # Weights are scaled to a mean of one: they count as many samples as there are.
@@ -498,7 +500,7 @@ def _binary_question(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _zoom_window(data: dict[str, Any], fraction: float) -> tuple[float, float]:
-    """Return the ends of the confidences of that fraction of the samples, in the middle."""
+    """Return the two quantiles of the confidence between which the middle `fraction` lies."""
     if isinstance(fraction, bool) or not 0 < fraction <= 1:
         raise ValueError(f"zoom must be a number in (0, 1] or None, got {fraction!r}.")
     confidence = _binary_question(data)["y_proba"]

@@ -29,10 +29,9 @@ class RiskCoverageDisplay(PredictionDisplay):
     """Risk-coverage curve: the error rate of the most confident samples.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Good confidence keeps the
-    curve low up to a high coverage; confidence that says nothing keeps it at the error rate. The
-    dotted line is the best possible ranking, which has all errors last. The curve starts at 30
-    samples, or at a fifth of all samples if there are few. Below that, the error rate is mostly
-    chance.
+    curve low up to a high coverage; useless confidence keeps it at the error rate. The dotted line
+    is the best possible ranking, which has all errors last. The curve starts at 30 samples, or at
+    a fifth of all samples if there are few. Below that, the error rate is mostly chance.
 
     A classifier that abstains, such as :class:`~skcalib.selection.SelectiveClassifier`, is drawn
     by its own confidence, with a mark at its threshold.
@@ -130,7 +129,7 @@ default="msp"
         target_risk : float, default=None
             Marks the largest coverage of an error rate of at most this.
         threshold : float, default=None
-            Marks the coverage at which samples of larger confidence are answered. Not with
+            Marks the coverage at which samples of larger confidence are accepted. Not with
             `target_risk`.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the band: an exact binomial interval of the error rate at every
@@ -261,7 +260,7 @@ default="msp"
 
 
 def _last_point(curve: Any, n_points: int) -> tuple[float, float] | None:
-    """Return coverage and risk of the last of so many points, None for none."""
+    """Return coverage and risk of the `n_points`-th point of the curve; None for 0."""
     if n_points == 0:
         return None
     return float(curve.coverage[n_points - 1]), float(curve.risk[n_points - 1])
