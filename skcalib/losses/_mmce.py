@@ -135,8 +135,8 @@ class MMCELoss(CalibrationLoss):
     strength : float in [0, inf), default=2.0
         Strength of the MMCE; 0 is the cross-entropy, [1]_ uses 2 to 4.
     weighted : bool, default=False
-        If True, correct and incorrect samples are averaged separately (MMCE_w of [1]_), so that a
-        batch with few errors is not judged by its correct samples alone. Each block of pairs is a
+        If True, correct and incorrect samples are averaged separately (MMCE_w of [1]_), so that
+        correct samples do not dominate a batch with few errors. Each block of pairs is a
         mean; it is normalized once.
     bandwidth : float in [0.02, inf), default=0.4
         Width of the Laplace kernel, in units of confidence.

@@ -107,7 +107,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     Notes
     -----
     A singular covariance (more features than samples, constant or duplicate columns) is replaced
-    by its pseudo-inverse: each distance looks at the directions in which its own Gaussian has
+    by its pseudo-inverse: each distance uses the directions in which its own Gaussian has
     variance, and the part of a sample outside of them is ignored. On the fitted samples the mean
     difficulty is the rank of `covariance_` minus that of `background_covariance_`: zero where
     the supports agree.

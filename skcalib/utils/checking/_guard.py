@@ -205,7 +205,7 @@ class _Associations:
         return linear_sum_assignment(self.matrix + own, maximize=True)[1]
 
     def halves(self) -> list[tuple[_Associations, _Associations]]:
-        """Return pairs of parts: one to choose an order on, and one to judge it on."""
+        """Return pairs of parts: one to choose an order on, and one to test it on."""
         if len(self.mean) == 2:  # there is one other order
             return [(self, self)]
         first = _half(self.codes, self.groups)
@@ -275,7 +275,7 @@ def misplaced_columns(
     probabilities, every entry has the mean 0. If the probabilities are right, it has the mean
     Cov(p_j, p_k) / sqrt(f_j f_k), and the trace of such a matrix is no smaller than any other sum
     of one entry for each row and column: a larger one shows another order. With several classes,
-    the order is chosen on one half of the samples and judged on the other, cycle by cycle.
+    the order is chosen on one half of the samples and tested on the other, cycle by cycle.
     """
     return _misplaced(_Associations(proba, codes, groups))
 

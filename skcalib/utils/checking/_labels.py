@@ -1,7 +1,7 @@
 """Class labels: integers or strings in, positions among the classes out.
 
 The columns of a DataFrame of probabilities are named by labels, or they are positions. Anything
-in between is an error: a guess could judge one class by the probability of another.
+in between is an error: a guess could score one class by the probability of another.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         unfinished.replace(target)
     except OSError as error:
         if error.filename in (None, str(unfinished)):
-            # The name that the caller knows; a full disk names none.
+            # The name that the caller has passed; the error of a full disk has none.
             error.filename, error.filename2 = str(path), None
         raise
     finally:

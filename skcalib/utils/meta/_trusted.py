@@ -13,9 +13,10 @@ _ROOMS = ("difficulty", "labels", "posthoc", "selection")
 def trusted_types() -> list[str]:
     """Return the types of this package that fitted estimators are made of.
 
-    skops, and MLflow with it, load only what they are told to trust. Besides types of numpy and
-    scikit-learn, which they know, an estimator of skcalib needs these. What you put into it, such
-    as a classifier of another library, may need more: ``skops.io.get_untrusted_types`` names them.
+    skops, and MLflow with it, load only types that are passed as trusted. Besides types of numpy
+    and scikit-learn, which they trust, an estimator of skcalib needs these. What you put into it,
+    such as a classifier of another library, may need more: ``skops.io.get_untrusted_types`` names
+    them.
     :class:`~skcalib.labels.LabelIssueFinder` by default also needs ``"sklearn.tree._tree.Tree"``.
 
     Returns
