@@ -343,7 +343,8 @@ class CalibrationAccumulator:
         Raises
         ------
         ValueError
-            If there are no samples yet, or if `metric` is another one.
+            If there are no samples yet, if `metric` is another one, or if `confidence_level` or
+            `n_resamples` is out of its range.
         """
         rules = {
             "expected_calibration_error": ("bins", self.norm),
@@ -355,6 +356,8 @@ class CalibrationAccumulator:
             raise ValueError(f"metric must be one of {list(rules)}, got {cut(metric)}.")
         if not 0 < confidence_level < 1:
             raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
+        if not isinstance(n_resamples, Integral) or n_resamples < 1:
+            raise ValueError(f"n_resamples must be an integer of at least 1, got {n_resamples!r}.")
         self._check_not_empty()
         return interval_of_bins(
             *rules[metric], self.sums_, confidence_level, n_resamples, random_state

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from ..utils.checking._arrays import is_chunked
 from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import refuse_other_rows
+from ..utils.checking._labels import shown
 from ..utils.meta._private import Interval, _safe_indexing, validate_params
 from ._accumulator import CalibrationAccumulator
 from ._evidence import Evidence, evidence_of, explanation, log_weights
@@ -168,7 +169,8 @@ class CalibrationWatch:
         Raises
         ------
         ValueError
-            As :meth:`CalibrationAccumulator.update`. The state then stays as it was.
+            As :meth:`CalibrationAccumulator.update`; if the name of a group is empty, or if two
+            have the same text, such as None and "None". The state then stays as it was.
         """
         if self._streams and (by is None) != (len(self._streams) == 1):
             got = "none" if by is None else "some"
@@ -290,10 +292,16 @@ def _parts(
     if is_chunked(y_true) or is_chunked(y_proba):
         raise TypeError("by must be None where y_true or y_proba is a dask array, got groups.")
     names, codes = group_codes(by, len(y_true), name="by")  # type: ignore[arg-type]
+    texts = [str(name) for name in names]
+    if "" in texts or len(set(texts)) < len(texts):
+        raise ValueError(
+            "by must hold groups whose names are not empty and differ as text, got "
+            f"{shown(names.tolist())}."
+        )
     rows = [np.flatnonzero(codes == g) for g in range(len(names))]
     return {
-        str(name): empty._empty().update(
+        text: empty._empty().update(
             _safe_indexing(y_true, of_group), _safe_indexing(y_proba, of_group)
         )
-        for name, of_group in zip(names, rows)
+        for text, of_group in zip(texts, rows)
     }

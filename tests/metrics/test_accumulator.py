@@ -384,6 +384,9 @@ def test_interval_of_an_accumulator_is_asked_for_what_it_keeps():
         accumulator.interval("smooth_calibration_error")
     with pytest.raises(ValueError, match="confidence_level must be in"):
         accumulator.interval(confidence_level=95)
+    for number in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="n_resamples must be an integer of at least 1"):
+            accumulator.interval(n_resamples=number)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])

@@ -114,6 +114,17 @@ def test_named_columns_are_matched_within_groups():
     assert lists.evidence() == pytest.approx(second.evidence(), rel=1e-9)
 
 
+@pytest.mark.parametrize("names", [["", "a"], ["None", None]])
+def test_groups_that_would_be_one_as_text_are_refused(names):
+    y, proba = np.arange(40) % 2, np.full(40, 0.5)
+    watch = CalibrationWatch().update(y, proba, by=["b"] * 40)
+    before = watch.to_json()
+    by = np.array(names, dtype=object)[np.arange(40) // 20]
+    with pytest.raises(ValueError, match="names are not empty and differ as text"):
+        watch.update(y, proba, by=by)
+    assert watch.to_json() == before
+
+
 def test_looks_are_recorded_and_a_failed_one_leaves_no_trace():
     watch = watched(days(3, n=50))
     assert [look["name"] for look in watch.looks_] == ["day 0", "day 1", "day 2"]
