@@ -10,6 +10,7 @@ import torch
 from ..utils.checking._labels import shown
 from ..utils.computing._files import write_atomically
 from ..utils.computing._tensors import plain_module
+from ..utils.meta._private import all_or_nothing_of
 
 _FORMAT = 1
 
@@ -48,8 +49,7 @@ def load_net(net: Any, path: Any) -> None:
         raise ValueError(
             f"classes must be None or the saved labels {shown(classes)}, got {shown(net.classes)}."
         )
-    before = vars(net).copy()
-    try:
+    with all_or_nothing_of(net):
         net._forget_features()
         net.classes_inferred_ = classes
         net._data_sizes_ = record["sizes"]
@@ -65,10 +65,6 @@ def load_net(net: Any, path: Any) -> None:
             net.n_features_in_ = record["n_features_in"]
         if record["feature_names_in"] is not None:
             net.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    except BaseException:
-        vars(net).clear()
-        vars(net).update(before)
-        raise
 
 
 def _read(path: Any, device: Any) -> dict[str, Any]:
