@@ -31,6 +31,7 @@ MEASURED = ROOT / "docs" / "measured"
 PAGES = {
     MEASURED / "ablations.inc": ("labels", "checks and doubts", "scales", "votes"),
     MEASURED / "selective_ablations.inc": ("selective",),
+    MEASURED / "order_ablations.inc": ("order",),
 }
 
 
@@ -168,6 +169,7 @@ def page(rows: list[dict[str, Any]]) -> str:
 def all_rooms() -> dict[str, Room]:
     from benchmarks.label_ablations import AFTER_FIT, SCALES
     from benchmarks.label_ablations import ROOM as LABELS
+    from benchmarks.order_ablations import ROOM as ORDER
     from benchmarks.selective_ablations import ROOM as SELECTIVE
     from benchmarks.vote_ablations import ROOM as VOTES
 
@@ -177,6 +179,7 @@ def all_rooms() -> dict[str, Room]:
         "scales": SCALES,
         "votes": VOTES,
         "selective": SELECTIVE,
+        "order": ORDER,
     }
 
 

@@ -348,13 +348,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         with naming("X", "y"):
             check_consistent_length(scores, codes)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
+        weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if tell and codes is not None:
             given = as_proba_of(scores, logits=self.input == "logits")
             remedy = REMEDY.replace("labels", "classes")
             likeliest = codes.argmax(axis=1) if holds_shares(codes) else codes
-            options: Any = {"name": "X", "remedy": remedy, "groups": groups}
+            options: Any = {"name": "X", "remedy": remedy, "groups": groups, "weight": weight}
             tell_of_order(given, likeliest, self.classes_, **options)
-        weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
             weight = weight * count_unit(unit)

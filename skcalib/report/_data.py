@@ -244,7 +244,10 @@ def read_data(
     if groups is None:
         warn_of_table_twice(codes[kept], proba[kept])
     doubt = doubt_of_columns(
-        checked.proba[kept], codes[kept], checked.classes, remedy=remedy, groups=together
+        *(checked.proba[kept], codes[kept], checked.classes),
+        remedy=remedy,
+        groups=together,
+        weight=None if weight is None else weight[kept],
     )
     return ReportData(
         # Without weights, do not copy.

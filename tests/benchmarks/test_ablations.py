@@ -8,6 +8,8 @@ from benchmarks import ablations
 from benchmarks.ablations import Loss, Room, Rule, compared, measured, page, results, switched_off
 from benchmarks.label_ablations import RULES, RULES_AFTER_FIT, RULES_OF_SCALES, with_copies
 from benchmarks.label_sets import LabelSet, labels_of, some_of
+from benchmarks.order_ablations import RULES as RULES_OF_ORDER
+from benchmarks.order_ablations import part_known
 from benchmarks.selective_ablations import CURVES, KINDS, drawn
 from benchmarks.selective_ablations import RULES as RULES_OF_GUARANTEE
 
@@ -30,10 +32,20 @@ def test_a_rule_is_switched_off_for_a_while():
 
 
 def test_every_rule_names_something_that_is_there():
-    for rule in [*RULES, *RULES_AFTER_FIT, *RULES_OF_SCALES, *RULES_OF_GUARANTEE]:
+    rules = [*RULES, *RULES_AFTER_FIT, *RULES_OF_SCALES, *RULES_OF_GUARANTEE, *RULES_OF_ORDER]
+    for rule in rules:
         for path in rule.off:
             module, name = path.rsplit(".", 1)
             assert hasattr(import_module(module), name)
+
+
+def test_how_much_of_what_they_imply_models_know():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 100_000)
+    for share in (1.0, 0.4, 0.0):
+        drawn_from = share * proba + (1 - share) * proba.mean(axis=0)
+        y = (drawn_from.cumsum(axis=1) < rng.random((len(proba), 1))).sum(axis=1).clip(0, 2)
+        assert part_known(proba, y) == pytest.approx(share, abs=0.02)
 
 
 def test_sets_of_one_base_count_as_one():

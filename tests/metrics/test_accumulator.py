@@ -85,7 +85,8 @@ def test_every_tree_over_every_chunking_gives_every_metric_of_the_whole(
 ):
     rng = np.random.default_rng(len(cuts))
     proba = rng.dirichlet(np.ones(3), size=90)
-    y, weight = rng.integers(3, size=90), rng.uniform(0.5, 3, size=90) if weighted else None
+    y = (proba.cumsum(axis=1) < rng.random((90, 1))).sum(axis=1)
+    weight = rng.uniform(0.5, 3, size=90) if weighted else None
     if binary:
         y, proba = (y == 1).astype(int), proba[:, 1]
     # Equal cuts leave empty chunks.

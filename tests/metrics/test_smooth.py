@@ -64,7 +64,8 @@ def test_perfect_calibration_is_zero():
 
 def test_a_wide_kernel_leaves_the_gap_of_the_means():
     rng = np.random.default_rng(0)
-    p, y = rng.random(500), rng.integers(2, size=500)
+    p = rng.random(500)
+    y = (rng.random(500) < p**2).astype(int)
     gap = abs(p.mean() - y.mean())
     # The slowest term of the series has decayed to exp(-pi^2 / 2) of its size.
     assert smooth_calibration_error(y, p, bandwidth=1.0) == pytest.approx(gap, abs=0.01)

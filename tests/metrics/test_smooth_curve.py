@@ -36,7 +36,7 @@ def test_the_curve_is_a_reflected_kernel_mean(bandwidth):
 def test_the_top_label_is_a_binary_problem():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(4), 200)
-    y = rng.integers(4, size=200)
+    y = (proba.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
     of_classes = smooth_reliability_curve(y, proba, random_state=0)
     binary = smooth_reliability_curve(
         (proba.argmax(axis=1) == y).astype(int), proba.max(axis=1), random_state=0

@@ -223,19 +223,23 @@ def check_predictions(
     if not defer_values:
         check_values(proba)
     given = {"y_true": y_true, "y_proba": y_proba, "sample_weight": sample_weight}
-    _look_at(given, proba, truth, classes)
+    _look_at(given, proba, truth, classes, weight)
     return Predictions(truth, proba, weight, classes, unit)
 
 
 def _look_at(
-    given: dict[str, Any], proba: Any, truth: NDArray[Any], classes: NDArray[Any]
+    given: dict[str, Any],
+    proba: Any,
+    truth: NDArray[Any],
+    classes: NDArray[Any],
+    weight: NDArray[np.float64] | None,
 ) -> None:
     """Raise or warn where labels and probabilities show another class, or another order."""
     likeliest = truth if truth.ndim == 1 else truth.argmax(axis=1)
     if proba.ndim == 1:
         refuse_negative_name(given["y_proba"], proba, likeliest, classes)
     refuse_other_rows(proba, likeliest, **given)
-    tell_of_order(proba, likeliest, classes, most=IN_PASSING)
+    tell_of_order(proba, likeliest, classes, weight=weight, most=IN_PASSING)
 
 
 def _match_all(

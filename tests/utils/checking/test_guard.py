@@ -23,6 +23,7 @@ from skcalib.posthoc import (
     PostHocCalibratedClassifier,
     TemperatureScaling,
 )
+from skcalib.report import CalibrationReport
 from skcalib.utils import SkcalibWarning
 from skcalib.utils.checking._guard import (
     _listed,
@@ -422,6 +423,55 @@ def test_rows_in_another_order_are_told():
     two = np.column_stack([proba[:, :2].sum(axis=1), proba[:, 2:].sum(axis=1)])
     with pytest.warns(SkcalibWarning, match=told):
         ks_calibration_error(y[shuffled] >= 2, two[:, 1])
+
+
+def test_most_shuffles_of_a_few_hundred_rows_are_told():
+    n_told = 0
+    for seed in range(30):
+        y, proba = right(n=300, k=3, sharpness=1.0, seed=seed)
+        assert doubt_of_rows(proba, y) is None
+        n_told += doubt_of_rows(proba, np.random.default_rng(seed).permutation(y)) is not None
+    assert n_told >= 22
+
+
+def test_shares_as_weighted_rows_are_in_order_and_told_if_not():
+    # A row for every class of a sample: without the weights, its labels say nothing.
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(4, 0.4), 400)
+    rows, y = np.repeat(np.arange(400), 4), np.tile(np.arange(4), 400)
+    given = {"sample_weight": 2 * shares.ravel()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert expected_calibration_error(y, shares[rows], **given) == pytest.approx(0, abs=1e-12)
+        assert CalibrationReport.from_predictions(y, shares[rows], groups=rows, **given)
+        IsotonicCalibration(input="proba").fit(shares[rows], y, **given)
+    moved = shares[rng.permutation(400)][rows]
+    turned = shares[:, [1, 2, 0, 3]][rows]
+    for proba, told in ((moved, "belong to other rows"), (turned, "columns .*in another order")):
+        with pytest.warns(SkcalibWarning, match=told):
+            expected_calibration_error(y, proba, **given)
+        with pytest.warns(SkcalibWarning, match=told):
+            IsotonicCalibration(input="proba").fit(proba, y, **given)
+
+
+def test_rows_without_weight_tell_nothing():
+    y, proba = right(sharpness=3)
+    half = np.arange(len(y)) < len(y) // 2
+    y = np.where(half, y, np.random.default_rng(0).permutation(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected_calibration_error(y, proba, sample_weight=half)
+    with pytest.warns(SkcalibWarning, match="belong to other rows"):
+        expected_calibration_error(y, proba, sample_weight=~half)
+    # Many columns, and next to no rows that count: nothing is known of them.
+    many = np.eye(150)[np.arange(600) % 150] * 0.5 + 0.5 / 150
+    weight = np.eye(600)[3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected_calibration_error((np.arange(600) + 1) % 150, many, sample_weight=weight)
+        expected_calibration_error(np.arange(600) % 150, many, sample_weight=np.ones(600))
+    with pytest.warns(SkcalibWarning, match="in another order"):
+        expected_calibration_error((np.arange(600) + 1) % 150, many, sample_weight=np.ones(600))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "useless"])

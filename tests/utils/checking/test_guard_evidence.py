@@ -57,6 +57,18 @@ def test_drawn_rows_hold_no_more_numbers_than_asked_for():
     assert 4e5 < rows.mean() < 6e5
 
 
+def test_rows_are_drawn_in_proportion_to_their_weights():
+    weight = np.tile([0.0, 0.3, 1.5, 3.0], 20_000)
+    for most in (10**6, 4000):
+        rows = drawn_rows(len(weight), 2, most, weight)
+        assert (np.diff(rows) > 0).all()
+        assert len(rows) <= most / 2
+        part = np.bincount(rows % 4, minlength=4) / len(rows)
+        np.testing.assert_allclose(part, [0, 1 / 16, 5 / 16, 10 / 16], atol=0.03)
+    assert len(drawn_rows(9, 2, 100, np.full(9, 0.7))) == 9  # equal weights: all rows
+    assert len(drawn_rows(9, 2, 100, np.zeros(9))) == 0
+
+
 class TestAssociations:
     def draw(self, seed, n=40, k=4):
         rng = np.random.default_rng(seed)
@@ -203,7 +215,7 @@ def _doubt_by_definition(proba, codes, groups):
     apart = adapted - adapted.mean(axis=0)
     known = np.array([apart[i, codes[i]] for i in range(n)])
     stated = np.array([sum(adapted[i] * apart[i]) for i in range(n)])
-    missing = _guard._HARDLY * stated - known
+    missing = _guard._LEAST_SHOWN * stated - known
     if groups is not None:
         missing = np.array([missing[groups == g].sum() for g in np.unique(groups)])
         known = np.array([known[groups == g].sum() for g in np.unique(groups)])
