@@ -180,6 +180,8 @@ def test_with_metadata_routing_nothing_is_passed_that_nobody_gave():
     assert [groups for _, groups in Asks.fits] == [None] * 4
 
 
+# By hand, the calibrator does not know of the groups.
+@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
 def test_folds_by_hand():
     model = temperature(cv=3).fit(X, Y, groups=PATIENTS)
     scores = np.empty((len(X), 2))

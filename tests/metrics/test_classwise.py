@@ -25,7 +25,8 @@ def test_column_by_column(strategy, weighted, seed, n_bins, n_classes, norm, dty
     rng = np.random.default_rng(seed)
     proba = rng.multinomial(1024, rng.dirichlet(np.full(n_classes, 0.3)), size=50) / 1024
     proba = proba.astype(dtype)
-    y = rng.integers(n_classes, size=50)
+    below = proba.cumsum(axis=1, dtype=np.float64) < rng.random((50, 1))
+    y = below.sum(axis=1).clip(0, n_classes - 1)
     options = {"n_bins": n_bins, "norm": norm, "strategy": strategy}
     if weighted:
         options["sample_weight"] = rng.uniform(0, 2, size=50)
@@ -43,7 +44,8 @@ def test_column_by_column(strategy, weighted, seed, n_bins, n_classes, norm, dty
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 def test_several_blocks(monkeypatch, strategy):
     rng = np.random.default_rng(0)
-    proba, y = rng.dirichlet(np.ones(20), size=300), rng.integers(20, size=300)
+    proba = rng.dirichlet(np.ones(20), size=300)
+    y = (proba.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1).clip(0, 19)
     options = {"strategy": strategy, "average": None, "sample_weight": rng.uniform(size=300)}
     whole = classwise_calibration_error(y, proba, **options)
     monkeypatch.setattr(_blocks, "BLOCK_SIZE", 700)

@@ -389,6 +389,7 @@ def test_columns_named_by_the_classes_have_their_order():
         fitted.predict_proba(numbered[[2, 0, 1]])
 
 
+@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
 @pytest.mark.parametrize("calibrator", [MatrixScaling, DirichletCalibration])
 def test_logits_beyond_what_can_be_squared_are_named(calibrator):
     y = np.tile([0, 1, 2], 10)
