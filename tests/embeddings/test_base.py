@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from skcalib.embeddings import OpenClipEmbedder, TimmEmbedder, _base
 
@@ -260,6 +261,7 @@ def test_the_number_of_features_needs_no_images(build, images):
 
 def test_tags(build):
     tags = get_tags(build())
+    check_is_fitted(build())  # trained before: it needs no fit
     assert not tags.requires_fit
     assert tags.no_validation
     assert tags.input_tags.string

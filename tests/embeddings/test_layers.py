@@ -178,6 +178,26 @@ def test_an_addition_that_is_a_module_is_no_block(add):
     assert_allclose(embedder.transform(X), want.flatten(1).numpy(), atol=1e-6)
 
 
+def test_a_scaled_shortcut_is_read_as_it_is_computed():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(5, 5)
+
+        def forward(self, x):
+            return torch.add(self.linear(x), x, alpha=0.25)
+
+    net = nn.Sequential(Block(), nn.ReLU(), nn.Linear(5, 2))
+    X = RNG.normal(size=(4, 5)).astype(np.float32)
+    embedder = LayerEmbedder(net, layers=["0"]).fit(X)
+    with torch.no_grad():
+        want = net[0].linear(torch.tensor(X)) + 0.25 * torch.tensor(X)
+    assert_allclose(embedder.transform(X), want.numpy(), atol=1e-6)
+    embedder = LayerEmbedder(net).fit(X)
+    assert embedder.layer_names_ == ["0:sum"]
+    assert_allclose(embedder.transform(X), want.numpy(), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("module", "want"),
     [

@@ -454,6 +454,19 @@ def test_shares_as_weighted_rows_are_in_order_and_told_if_not():
             IsotonicCalibration(input="proba").fit(proba, y, **given)
 
 
+def test_what_is_no_probability_is_an_error_and_no_other_order():
+    y, proba = right(sharpness=3, k=3)
+    shuffled = np.random.default_rng(0).permutation(y)
+    for entry in (-0.25, 1.25):
+        wrong = proba.copy()
+        wrong[5] = [entry, 1 - entry, 0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for metric in (expected_calibration_error, smooth_reliability_curve):
+                with pytest.raises(ValueError, match=r"y_proba must .*\[0, 1\]"):
+                    metric(shuffled, wrong)
+
+
 def test_rows_without_weight_tell_nothing():
     y, proba = right(sharpness=3)
     half = np.arange(len(y)) < len(y) // 2
