@@ -350,8 +350,6 @@ def _far_below_chance(whole: _Associations) -> bool:
 
     In the terms of :func:`misplaced_columns`, whether the trace of N is surely negative.
     """
-    if not np.isfinite(whole.mean).all() or len(whole.codes) < 2:
-        return False
     return whole.surely_gain(np.arange(len(whole.mean)), None, 1)
 
 

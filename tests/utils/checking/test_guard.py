@@ -348,6 +348,23 @@ def test_a_series_called_after_the_negative_class_is_refused():
         expected_calibration_error(y, pd.Series(proba[:, 1], name=name))
 
 
+@pytest.mark.parametrize("n", [1, 40])
+def test_a_series_called_after_the_negative_class_may_hold_what_is_no_number(n):
+    y = np.arange(n) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="y_proba must"):
+            expected_calibration_error(y, pd.Series(np.full(n, np.nan), name="prob_0"))
+
+
+def test_labels_that_fit_both_counts_alike_are_refused():
+    y = 1 + np.arange(60) % 4
+    proba = np.full((60, 5), 0.02)
+    proba[np.arange(60), y] = proba[np.arange(60), y - 1] = 0.47
+    with pytest.raises(ValueError, match="may count from 0 or from 1"):
+        expected_calibration_error(y, proba)
+
+
 def test_a_classifier_that_misbehaves_is_named():
     from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -457,9 +474,9 @@ def test_shares_as_weighted_rows_are_in_order_and_told_if_not():
 def test_what_is_no_probability_is_an_error_and_no_other_order():
     y, proba = right(sharpness=3, k=3)
     shuffled = np.random.default_rng(0).permutation(y)
-    for entry in (-0.25, 1.25):
+    for row in ([-0.25, 0.65, 0.6], [1.25, 0, 0]):
         wrong = proba.copy()
-        wrong[5] = [entry, 1 - entry, 0]
+        wrong[5] = row
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for metric in (expected_calibration_error, smooth_reliability_curve):

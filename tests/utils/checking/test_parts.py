@@ -174,6 +174,9 @@ class TestTexts:
             {"cat": "p_cat_x", "dog": "p_dog_x", "eel": "p_eel_x"},
             {"cat": "q_cat", "dog": "q_dog"},
         ]
+        assert sets_of_columns(["catprob", "dogprob", "birdprob"], ["cat", "dog"]) == [
+            {"cat": "catprob", "dog": "dogprob", "bird": "birdprob"}
+        ]
         assert sets_of_columns(["cat", "dog", "age"], ["cat", "dog"]) == [
             {"cat": "cat", "dog": "dog"}
         ]
