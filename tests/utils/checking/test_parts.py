@@ -18,7 +18,7 @@ from skcalib.utils.checking._arrays import (
 )
 from skcalib.utils.checking._groups import group_codes, warn_of_copies, warn_of_table_twice
 from skcalib.utils.checking._labels import as_label_matrix, as_labels, cut, joined_classes, shown
-from skcalib.utils.checking._names import natural_order, polarity, sets_of_columns
+from skcalib.utils.checking._names import label_of, natural_order, polarity, sets_of_columns
 from skcalib.utils.checking._proba import holds_proba, label_log_loss, with_unseen
 from skcalib.utils.checking._shares import match_shares, rows_of, two_sided
 from skcalib.utils.checking._validation import (
@@ -166,6 +166,20 @@ class TestTexts:
         assert [polarity(x) for x in ("1", "1.0", "Yes", "TRUE", "pos")] == [1] * 5
         assert [polarity(x) for x in ("0", "-1", "no", "False", "negative")] == [-1] * 5
         assert [polarity(x) for x in ("2", "cat", "", "1.5")] == [0] * 4
+
+    def test_what_a_name_says_of_two_labels_and_of_three(self):
+        for name, of_two, of_three in (
+            ("p_cat", ("cat", True), ("cat", True)),
+            ("not_cat", ("dog", True), (None, False)),
+            ("1 - p(cat)", ("dog", True), (None, False)),
+            ("p_cat_2", ("cat", False), ("cat", False)),
+            ("cat or dog", (None, False), (None, False)),
+            ("xx", (None, True), (None, True)),
+        ):
+            assert label_of(name, ["cat", "dog"]) == of_two
+            assert label_of(name, ["cat", "dog", "eel"]) == of_three
+        assert label_of("p_cat", ["cat", "Cat"]) == (None, False)
+        assert label_of("p_black cat", ["cat", "black cat"]) == ("black cat", True)
 
     def test_columns_of_one_form_with_a_further_class(self):
         names = ["id", "p_cat_x", "p_dog_x", "p_eel_x", "q_cat", "q_dog", "p__x"]
