@@ -243,18 +243,15 @@ def read_data(
     together = None if groups is None else _numbered(group_codes(groups, n_given)[1][kept])
     if groups is None:
         warn_of_table_twice(codes[kept], proba[kept])
-    doubt = doubt_of_columns(
-        *(checked.proba[kept], codes[kept], checked.classes),
-        remedy=remedy,
-        groups=together,
-        weight=None if weight is None else weight[kept],
-    )
+    weight = None if weight is None else weight[kept]
+    given: dict[str, Any] = {"remedy": remedy, "groups": together, "weight": weight}
+    doubt = doubt_of_columns(checked.proba[kept], codes[kept], checked.classes, **given)
     return ReportData(
         # Without weights, do not copy.
         codes=codes if weight is None else codes[kept],
         shares=shares,
         proba=proba if weight is None else proba[kept],
-        weight=None if weight is None else weight[kept],
+        weight=weight,
         classes=checked.classes,
         numbers=kept,
         seed=_seed(random_state),

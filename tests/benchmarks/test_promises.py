@@ -167,6 +167,23 @@ def test_prior_shift_keeps_that_on_sets_that_did_not_choose_its_constant():
     assert [round(gain, 2) for gain in gains] == [-0.22, -0.26, -0.29]
 
 
+def test_moved_rows_are_found_as_the_guide_says():
+    lines = {(r["samples"], r["known_from"]): r for r in results("moved_rows")}
+    text = one_line(guide("pitfalls"))
+    moved = [
+        f"{lines[size, 0.5]['moved']:.0%}".replace("%", " %") for size in (60, 200, 600, 2000)
+    ]
+    assert (
+        f"came in {moved[0]} of the draws with 60 rows, in {moved[1]} with 200, {moved[2]} with "
+        f"600 and {moved[3]} with 2000"
+    ) in text
+    assert all(lines[size, 0.5]["in_order"] == 0 for size in (60, 200, 600, 2000))
+    assert max(lines[size, 0.3]["in_order"] for size in (60, 200, 600, 2000)) < 0.005
+    accused = [f"{lines[size, 0.2]['in_order']:.0%}".replace("%", " %") for size in (200, 60, 600)]
+    said = f"But {accused[0]} of the draws of 200 rows were, {accused[1]} of 60 and {accused[2]}"
+    assert f"{said} of 600" in text
+
+
 def test_lower_ends_hold_with_more_bins_than_the_samples_fill():
     lines = results("fine_bins")
     assert max(line["truth_above"] for line in lines) == 0

@@ -264,7 +264,7 @@ def test_ranges_of_probabilities_have_ends_that_differ(ends, said):
 @pytest.mark.parametrize(
     ("views", "pvalue", "worst"),
     [
-        # An average that is significant by itself is told rather than a range that is clearer.
+        # A significant average goes before a range, even if the range is clearer.
         ([view(pvalue=0.002), view(what="shape", pvalue=0.001)], 0.004, "positive"),
         ([view(pvalue=0.2), view(what="shape", pvalue=0.001)], 0.004, "shape"),
         # Multiplied by 4, as the smallest was, .0025 is just 0.01.

@@ -32,8 +32,8 @@ _LEAST_GAIN = 0.05
 # Rows bring a warning where labels surely show less than this fraction of the gain that the
 # probabilities imply, and none beyond two standard errors; see `doubt_of_rows`. Of 600 samples in
 # another order than their labels, of models that know more than half of what they imply, .2 finds
-# 25 %, .3 51 % and .5 91 %. In order, .5 warns of up to 6 % of the draws (60 to 8 000 samples) of
-# models that know .2 to .3 of it, of .4 % at .3 to .5, and of none above; .2 of none above .2.
+# 23 % and .5 90 % (benchmarks/moved_rows). In order, .5 warns of up to 6 % of the draws of models
+# that know .2 to .3 of it, of .4 % at .3 to .5, and of none above; .2 of none above .2.
 _LEAST_SHOWN = 0.5
 # A metric checks many columns where labels show less than this fraction of the implied gain; see
 # `knows_labels`. It only costs time: of 10 models with 30 % of 100 columns moved, .5 checks none,
@@ -84,7 +84,8 @@ def drawn_rows(
     rng = np.random.default_rng(0)
     if weight is not None:
         # Four times as many to begin with, since rows of little weight are mostly left out.
-        rows = np.arange(n_rows)[drawn_rows(n_rows, n_columns, 4 * most)]
+        rows = np.flatnonzero(weight)
+        rows = rows[drawn_rows(len(rows), n_columns, 4 * most)]
         of_rows = weight[rows]
         rows = rows[rng.random(len(rows)) * of_rows.max(initial=0.0) < of_rows]
         return rows if len(rows) <= n_drawn else np.sort(rng.choice(rows, n_drawn, replace=False))
@@ -525,7 +526,7 @@ def knows_labels(
     own = codes[rows]
     others = np.random.default_rng(0).permutation(own)
     shown = proba[rows, own] - proba[rows, others]
-    whole = proba[drawn_rows(len(codes), proba.shape[1], IN_PASSING, weight)].astype(np.float64)
+    whole = proba[rows[drawn_rows(len(rows), proba.shape[1], IN_PASSING)]].astype(np.float64)
     frequency = np.bincount(own, minlength=proba.shape[1]) / len(own)
     claimed = float(np.mean(np.square(whole).sum(axis=1) - whole @ frequency))
     return _surely_above_0(shown) and float(shown.mean()) >= _MOST_OF_CLAIM * claimed

@@ -1,4 +1,4 @@
-"""The evidence behind what is told: every quantity against its definition, case by case."""
+"""The evidence behind every warning, against its definition, case by case."""
 
 import warnings
 from itertools import combinations, permutations, product
@@ -67,6 +67,12 @@ def test_rows_are_drawn_in_proportion_to_their_weights():
         np.testing.assert_allclose(part, [0, 1 / 16, 5 / 16, 10 / 16], atol=0.03)
     assert len(drawn_rows(9, 2, 100, np.full(9, 0.7))) == 9  # equal weights: all rows
     assert len(drawn_rows(9, 2, 100, np.zeros(9))) == 0
+    # Samples without weight are as if they were not there, also among many columns.
+    rare = np.zeros(100_000)
+    rare[::500] = np.tile([1.0, 0.5], 100)
+    rows = drawn_rows(len(rare), 2000, 2**14, rare)
+    np.testing.assert_array_equal(rows // 500, drawn_rows(200, 2000, 2**14, rare[::500]))
+    assert len(rows) > 4
 
 
 class TestAssociations:
