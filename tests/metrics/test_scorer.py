@@ -194,7 +194,7 @@ def test_errors_speak_of_the_y_of_the_scorer(iris, model):
 
 
 def test_errors_of_unknown_options_and_unfitted_models(iris, model):
-    message = r"^expected_calibration_error\(\) got an unexpected keyword argument 'nbins'"
+    message = "got an unexpected keyword argument 'nbins'"
     with pytest.raises(TypeError, match=message):
         get_scorer("neg_expected_calibration_error", nbins=5)(model, *iris)
     with pytest.raises(TypeError, match=message):

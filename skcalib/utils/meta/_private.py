@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import wraps
-from inspect import Parameter, signature
 from typing import Any, TypeVar, cast
 
 from sklearn.base import BaseEstimator, clone
@@ -17,9 +16,8 @@ from sklearn.base import _fit_context as _checking_fit
 from sklearn.metrics._scorer import _Scorer
 from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
-from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
-from sklearn.utils._param_validation import Interval as _Interval
-from sklearn.utils._param_validation import validate_params as _checking_call
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
+from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import (
     _check_feature_names_in,
@@ -35,9 +33,6 @@ from ..checking._guard import told
 # The type of a decorated function. scikit-learn's decorators have no types: without this, mypy and
 # pyright would see neither a misspelled argument nor what `fit` returns.
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-# Types of arguments whose check is remembered, and the largest number of calls remembered.
-_PLAIN = {bool, int, float, str, type(None)}
-_MOST_REMEMBERED = 100
 
 
 def validate_params(
@@ -46,48 +41,10 @@ def validate_params(
     """Return scikit-learn's decorator that checks the arguments of a function.
 
     What the function calls is not checked again, unless it passes on arguments of the user.
-
-    Its check takes longer than a metric of a hundred samples does, so keyword-only numbers and
-    texts that passed it once are not checked again.
     """
-    check = _checking_call(
+    return _validate_params(
         constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
     )
-
-    def decorate(function: Decorated) -> Decorated:
-        arguments, check_and_call = signature(function), check(function)
-
-        @wraps(check_and_call)
-        def checked(*args: Any, **kwargs: Any) -> Any:
-            try:
-                arguments.bind(*args, **kwargs)
-            except TypeError as error:  # it does not name the function
-                raise TypeError(f"{function.__name__}() {error}") from None
-            return check_and_call(*args, **kwargs)
-
-        kinds = {name: p.kind for name, p in arguments.parameters.items()}
-        if any(kinds[name] is not Parameter.KEYWORD_ONLY for name in constraints):
-            return cast(Decorated, checked)
-        passed: set[tuple[Any, ...]] = set()
-
-        @wraps(checked)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            # With their types: True and 1.0 are equal to 1.
-            given = tuple(
-                (name, type(kwargs[name]), kwargs[name]) for name in constraints if name in kwargs
-            )
-            if not all(kind in _PLAIN for _, kind, _ in given):
-                return checked(*args, **kwargs)
-            if given in passed:
-                return function(*args, **kwargs)
-            result = checked(*args, **kwargs)
-            if len(passed) < _MOST_REMEMBERED:
-                passed.add(given)
-            return result
-
-        return cast(Decorated, call)
-
-    return decorate
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorated]:
@@ -108,31 +65,21 @@ def all_or_nothing_of(estimator: Any) -> Iterator[None]:
 
 
 def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated], Decorated]:
-    """Return scikit-learn's decorator of `fit`, which checks parameters, made all-or-nothing.
+    """Return scikit-learn's decorator of `fit`; a fit that fails leaves the estimator as it was.
 
-    If a fit fails or is interrupted, the estimator keeps the attributes that it had before. A fit
-    that changes something in place has to undo that itself.
     `prefer_skip_nested_validation` is False where estimators inside validate their own parameters.
     """
     check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
     def decorate(fit: Decorated) -> Decorated:
         @wraps(fit)
-        def all_or_nothing(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        def restoring(estimator: Any, *args: Any, **kwargs: Any) -> Any:
             with all_or_nothing_of(estimator):
                 return fit(estimator, *args, **kwargs)
 
-        return cast(Decorated, check(all_or_nothing))
+        return cast(Decorated, check(restoring))
 
     return decorate
-
-
-class Interval(_Interval):
-    """An interval of numbers; unlike in scikit-learn, True is not the number 1."""
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        """Tell whether a value is a number of the interval."""
-        return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 class LabeledProbaScorer(_Scorer):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 # Frames of these stand between a warning and the line that has to change.
 _LIBRARIES = {"skcalib", "sklearn", "joblib", "skorch", "contextlib"}
@@ -29,7 +26,6 @@ class SkcalibWarning(UserWarning):
 
 # Where warnings of the package go within `collecting`.
 _collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
-_changing_filters = threading.Lock()
 
 
 def warn(message: str, category: type[Warning] = SkcalibWarning) -> None:
@@ -59,28 +55,9 @@ def collecting() -> Iterator[list[str]]:
         _collected.reset(token)
 
 
-class _InThread:
-    """Pattern of a filter that matches messages only in the thread that made it."""
-
-    def __init__(self, pattern: str) -> None:
-        # scikit-learn hands the text of the pattern to its workers.
-        self.pattern, self.thread = pattern, threading.get_ident()
-
-    def match(self, text: str) -> bool:
-        """Tell whether the message begins with the pattern, in that thread."""
-        return threading.get_ident() == self.thread and re.match(self.pattern, text) is not None
-
-
 @contextmanager
 def ignoring(category: type[Warning], pattern: str = "") -> Iterator[None]:
-    """Ignore warnings of other packages that begin with a pattern, in this thread alone."""
-    module: Any = warnings
-    ours = ("ignore", _InThread(pattern), category, None, 0)
-    with _changing_filters:
-        # A new list: another thread may be reading the old one.
-        module.filters = [ours, *module.filters]
-    try:
+    """Ignore warnings of other packages that begin with a pattern."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", pattern, category)
         yield
-    finally:
-        with _changing_filters:
-            module.filters = [item for item in module.filters if item is not ours]
