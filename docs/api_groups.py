@@ -201,7 +201,6 @@ GROUPS = {
     "datasets": {
         "Predictions whose calibration is known": ["make_predictions"],
         "Label noise": ["flip_labels"],
-        "Corrupted images": ["corrupt_images"],
     },
     "utils": {"Warnings": ["SkcalibWarning"], "Models in files": ["trusted_types"]},
 }

@@ -18,13 +18,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skcalib import metrics
-from skcalib.datasets import corrupt_images, flip_labels
+from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer, difficulty_weights
 from skcalib.losses import functional
 
 from . import images as cifar
 from .beside import dots, histograms
 from .claims import DIRECTION, METRICS, OWN, about
+from .corruptions import corrupt_images
 from .measures import measure, proba_of
 from .methods import CE, ENTROPY, FOCAL, LS, Method, aware, by_loss
 from .printed import value as printed
@@ -48,7 +49,7 @@ def severity(options, records):
     """Mean RMD of images by severity, in standard deviations of RMD on the clean images.
 
     Features are those of rotation, which no label has shaped. The Gaussians are fitted on 6000
-    clean images; 1000 others are corrupted by `skcalib.datasets.corrupt_images`, or a fraction of
+    clean images; 1000 others are corrupted by `benchmarks.papers.corruptions`, or a fraction of
     their labels is flipped, a fifth more at every step.
     """
     for seed in options.seeds:

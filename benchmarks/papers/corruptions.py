@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from sklearn.utils import check_random_state
-
-from ..utils.meta._private import Interval, StrOptions, validate_params
 
 # Of CIFAR-10-C, for pixels in [0, 1]: five severities each. A blur is in pixels of 32 x 32 images.
 _LEVELS = {
@@ -67,14 +64,6 @@ def _check_images(images: Any) -> NDArray:
     return found
 
 
-@validate_params(
-    {
-        "images": ["array-like"],
-        "kind": [StrOptions(set(_LEVELS))],
-        "severity": [Interval(Integral, 0, 5, closed="both")],
-        "random_state": ["random_state"],
-    }
-)
 def corrupt_images(
     images: Any,
     kind: str = "gaussian_noise",
@@ -107,12 +96,7 @@ def corrupt_images(
     Raises
     ------
     ValueError
-        If `images` has another shape, dtype or range, or an argument is not as described.
-
-    See Also
-    --------
-    flip_labels : Noise in labels.
-    skcalib.difficulty.RelativeMahalanobisScorer : Difficulty that grows with the severity.
+        If `images` has another shape, dtype or range.
 
     References
     ----------
@@ -122,7 +106,7 @@ def corrupt_images(
     Examples
     --------
     >>> import numpy as np
-    >>> from skcalib.datasets import corrupt_images
+    >>> from benchmarks.papers.corruptions import corrupt_images
     >>> images = np.full((2, 32, 32, 3), 128, dtype=np.uint8)
     >>> noisy = corrupt_images(images, "gaussian_noise", severity=5, random_state=0)
     >>> noisy.shape, noisy.dtype, noisy.std().round()
