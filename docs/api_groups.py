@@ -40,7 +40,6 @@ GROUPS = {
             "area_under_risk_coverage",
             "excess_area_under_risk_coverage",
             "area_under_generalized_risk_coverage",
-            "accuracy_rejection_curve",
             "accuracy_at_coverage",
             "coverage_at_risk",
         ],
@@ -75,7 +74,6 @@ GROUPS = {
             "difficulty_quadrant",
             "corner_distances",
             "prediction_depth",
-            "output_margin",
         ],
         "Records of a training": [
             "iteration_learned",

@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
-from skcalib.difficulty.records import output_margin, prediction_depth, prediction_entropy
+from skcalib.difficulty.records import prediction_depth, prediction_entropy
 from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
 from skcalib.nets import MLP
 
@@ -191,6 +191,11 @@ def _mean_depth(depth, held_out):
     """Return the mean depth of each sample in networks that held it out; NaN where none did."""
     depths = np.ma.masked_array(depth, mask=~held_out | np.isnan(depth))
     return depths.mean(axis=0).filled(np.nan)
+
+
+def output_margin(logits):
+    """Return the largest logit minus the second largest."""
+    return np.ptp(np.partition(logits, -2)[:, -2:], axis=1)
 
 
 def of_a_fresh_network(X, y, form, seed, make_scorer=scorer):

@@ -31,7 +31,6 @@ __all__ = [
     "el2n",
     "forgetting_events",
     "iteration_learned",
-    "output_margin",
     "prediction_depth",
     "prediction_entropy",
 ]
@@ -486,7 +485,6 @@ def area_under_margin(
     See Also
     --------
     skcalib.nets.TrainingDynamics : Records a training.
-    output_margin : The margin of the final logits.
     consistency_score : How often a sample is correct.
 
     References
@@ -558,42 +556,6 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     one_hot[np.arange(len(columns)), columns] = 1.0
     score = np.linalg.norm(proba - one_hot, axis=-1)
     return score if score.ndim == 1 else score.mean(axis=0)
-
-
-def output_margin(logits: ArrayLike) -> NDArray:
-    """Largest logit minus the second largest; larger = easier.
-
-    The larger it is, the further is the prediction from changing (Baldock et al., source of
-    :func:`prediction_depth`, Sec. 3.3).
-
-    Parameters
-    ----------
-    logits : array-like of shape (n_samples, n_classes)
-        Logits, n_classes >= 2.
-
-    Returns
-    -------
-    margin : ndarray of shape (n_samples,)
-        Non-negative, in units of logits; 0 where the two best classes tie.
-
-    See Also
-    --------
-    area_under_margin : Mean margin of the label through a training.
-    skcalib.nets.adversarial_input_margin : Margin in the input.
-    skcalib.metrics.probability_margin : The margin of probabilities.
-
-    Examples
-    --------
-    >>> from skcalib.difficulty.records import output_margin
-    >>> output_margin([[3.0, 1.0, 2.5], [0.0, 4.0, 4.0]])
-    array([0.5, 0. ])
-    """
-    scores = check_numbers(logits, "logits", ndim=(2,))
-    if scores.shape[1] < 2:
-        raise ValueError(f"logits must have at least 2 columns, got shape {scores.shape}.")
-    # Only the two largest need their places, not a full sort.
-    best = np.partition(scores, -2, axis=1)[:, -2:].astype(np.float64)
-    return best[:, 1] - best[:, 0]
 
 
 def _check_depth(depth: ArrayLike, name: str) -> NDArray[np.float64]:

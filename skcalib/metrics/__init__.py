@@ -28,7 +28,6 @@ from ._prediction_powered import prediction_powered_interval
 from ._reliability_curves import isotonic_reliability_curve, smooth_reliability_curve
 from ._risk_coverage import (
     accuracy_at_coverage,
-    accuracy_rejection_curve,
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
     coverage_at_risk,
@@ -43,7 +42,6 @@ __all__ = [
     "CalibrationAccumulator",
     "CalibrationWatch",
     "accuracy_at_coverage",
-    "accuracy_rejection_curve",
     "area_under_generalized_risk_coverage",
     "area_under_risk_coverage",
     "calibration_error_interval",

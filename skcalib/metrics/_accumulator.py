@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
@@ -34,7 +33,7 @@ from ._bins import (
     sums_between,
 )
 from ._classwise import class_sums_between
-from ._evidence import Evidence, evidence_of_sums, explanation, log_ratios
+from ._evidence import Evidence, evidence_of_sums, log_ratios
 from ._inversion import interval_of_bins
 from ._names import metric_name
 from ._per_sample import generalized_brier_score
@@ -413,29 +412,6 @@ class CalibrationAccumulator:
         """
         return evidence_of_sums(self._sums_of_evidence())
 
-    def explain_evidence(self) -> str:
-        """Return a sentence that says in which direction the probabilities are wrong.
-
-        Returns
-        -------
-        sentence : str
-            The change with which the probabilities would fit the labels best, among the maps that
-            :meth:`evidence` bets on. It may be due to chance.
-
-        Raises
-        ------
-        ValueError
-            If there are no samples yet, or if `metrics` does not name "evidence".
-
-        Examples
-        --------
-        >>> from skcalib.metrics import CalibrationAccumulator
-        >>> stream = CalibrationAccumulator(metrics=["evidence"])
-        >>> stream.update([0, 1] * 50, [0.1, 0.3] * 50).explain_evidence()
-        'The model is not sure enough and gives class 1 too little: all log-odds times ...'
-        """
-        return explanation(self._sums_of_evidence(), self.classes_)
-
     def _sums_of_evidence(self) -> NDArray[np.float64]:
         if "evidence" not in self.metric_sums_:
             raise ValueError(
@@ -523,44 +499,6 @@ class CalibrationAccumulator:
         if state["classes_"] is not None:
             self.classes_ = as_labels(state["classes_"], name="classes_")
         self._columns = None if state["_columns"] is None else tuple(state["_columns"])
-
-    def gather(self, group: Any = None) -> CalibrationAccumulator:
-        """Return the sum of the accumulators of all processes of ``torch.distributed``.
-
-        Every process must call it, and every process gets the sum. :meth:`result` of the
-        accumulator itself remains that of the samples of its own process.
-
-        Parameters
-        ----------
-        group : torch.distributed.ProcessGroup, default=None
-            The processes that take part; None means all of them.
-
-        Returns
-        -------
-        total : CalibrationAccumulator
-            The sum, a new accumulator; a copy if torch runs no group of processes.
-
-        Raises
-        ------
-        ValueError
-            If the accumulators do not add up, as for ``+``; in all processes.
-
-        Examples
-        --------
-        >>> from skcalib.metrics import CalibrationAccumulator
-        >>> stream = CalibrationAccumulator(n_bins=5).update([0, 1, 1], [0.1, 0.7, 0.9])
-        >>> stream.gather()  # in one process alone
-        CalibrationAccumulator(n_bins=5, samples=3, expected_calibration_error=0.1667)
-        """
-        torch = sys.modules.get("torch")
-        distributed = getattr(torch, "distributed", None)
-        if distributed is None or not distributed.is_available():
-            return copy(self)
-        if not distributed.is_initialized():
-            return copy(self)
-        parts: list[Any] = [None] * distributed.get_world_size(group)
-        distributed.all_gather_object(parts, self.to_json(), group=group)
-        return sum(type(self).from_json(part) for part in parts)  # type: ignore[return-value]
 
     def curve(self) -> ReliabilityCurve:
         """Return what :func:`reliability_curve` does, for all samples so far."""

@@ -112,7 +112,6 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
     --------
     confidence_score : The largest probability alone.
     predictive_entropy : Uses all probabilities; larger = less confident.
-    skcalib.difficulty.records.output_margin : The margin of logits.
 
     References
     ----------

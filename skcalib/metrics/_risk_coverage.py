@@ -24,14 +24,6 @@ class RiskCoverageCurve(NamedTuple):
     threshold: NDArray[Any]
 
 
-class AccuracyRejectionCurve(NamedTuple):
-    """Points (n_thresholds,) of an accuracy-rejection curve, in increasing order of rejection."""
-
-    rejection: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    threshold: NDArray[Any]
-
-
 def risk_coverage_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -65,7 +57,6 @@ def risk_coverage_curve(
     See Also
     --------
     area_under_risk_coverage : The area under the curve.
-    accuracy_rejection_curve : The same curve, read from the other end.
     skcalib.plots.RiskCoverageDisplay : The plot of the curve.
 
     References
@@ -84,59 +75,13 @@ def risk_coverage_curve(
     array([0.  , 0.  , 0.  , 0.25])
     >>> curve.threshold
     array([0.9, 0.8, 0.7, 0.6])
+
+    The accuracy-rejection curve is the same, read from the other end:
+
+    >>> 1 - curve.coverage[::-1], 1 - curve.risk[::-1]
+    (array([0.  , 0.25, 0.5 , 0.75]), array([0.75, 1.  , 1.  , 1.  ]))
     """
     return _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
-
-
-def accuracy_rejection_curve(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    confidence: str | ArrayLike = "msp",
-    sample_weight: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    pos_label: Any = None,
-) -> AccuracyRejectionCurve:
-    """Accuracy of the accepted samples against the fraction that is rejected.
-
-    Every distinct confidence is a threshold, below which samples are rejected [1]_. Samples of
-    equal confidence are rejected together.
-
-    Parameters
-    ----------
-    y_true, y_proba, confidence, sample_weight, labels, pos_label : of :func:`risk_coverage_curve`
-
-    Returns
-    -------
-    curve : AccuracyRejectionCurve
-        Named tuple of arrays of shape (n_thresholds,): ``rejection``, the rejected fraction, in
-        [0, 1) and increasing from 0; ``accuracy`` of the accepted samples, in [0, 1];
-        ``threshold``, the smallest confidence accepted, increasing.
-
-    See Also
-    --------
-    risk_coverage_curve : The same curve, read from the other end.
-    accuracy_at_coverage : One point of the curve.
-
-    References
-    ----------
-    .. [1] M. S. A. Nadeem, J.-D. Zucker, B. Hanczar, "Accuracy-Rejection Curves (ARCs) for
-       Comparing Classification Methods with a Reject Option", MLSB 2009.
-
-    Examples
-    --------
-    >>> from skcalib.metrics import accuracy_rejection_curve
-    >>> y_proba = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]]
-    >>> curve = accuracy_rejection_curve([0, 0, 1, 0], y_proba)
-    >>> curve.rejection
-    array([0.  , 0.25, 0.5 , 0.75])
-    >>> curve.accuracy
-    array([0.75, 1.  , 1.  , 1.  ])
-    """
-    curve = _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
-    return AccuracyRejectionCurve(
-        1 - curve.coverage[::-1], 1 - curve.risk[::-1], curve.threshold[::-1]
-    )
 
 
 @validate_params({"coverage": [Interval(Real, 0, 1, closed="right")]})
@@ -167,7 +112,7 @@ def accuracy_at_coverage(
     See Also
     --------
     coverage_at_risk : The fraction that can be accepted at a given error rate.
-    accuracy_rejection_curve : The accuracy at every coverage.
+    risk_coverage_curve : The error rate at every coverage.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
 
     See Also
     --------
-    skcalib.difficulty.records.output_margin : The margin of the logits, without gradients.
+    skcalib.metrics.probability_margin : The margin of the probabilities, without gradients.
     skcalib.difficulty.PredictionDepthScorer : Difficulty from the layers of a network.
 
     References

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import skcalib.metrics
 from skcalib.metrics import (
     accuracy_at_coverage,
-    accuracy_rejection_curve,
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
     calibration_error_interval,
@@ -91,7 +90,6 @@ CASES = [
     Case(excess_area_under_risk_coverage, scale_free=False),
     Case(area_under_generalized_risk_coverage),
     Case(risk_coverage_curve),
-    Case(accuracy_rejection_curve, {"confidence": "margin"}),
     Case(accuracy_at_coverage, {"coverage": 0.37}),
     Case(coverage_at_risk, {"risk": 0.3}),
 ]

@@ -5,7 +5,6 @@ import pytest
 
 from skcalib.metrics import (
     accuracy_at_coverage,
-    accuracy_rejection_curve,
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
     coverage_at_risk,
@@ -16,7 +15,6 @@ from skcalib.metrics import (
 
 FUNCTIONS = [
     accuracy_at_coverage,
-    accuracy_rejection_curve,
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
     coverage_at_risk,

@@ -5,7 +5,6 @@ import pytest
 
 from skcalib.metrics import (
     accuracy_at_coverage,
-    accuracy_rejection_curve,
     coverage_at_risk,
     risk_coverage_curve,
 )
@@ -39,17 +38,6 @@ def test_ends():
     assert curve.risk[-1] == pytest.approx(np.mean(proba.argmax(axis=1) != y))
     assert (np.diff(curve.coverage) > 0).all()
     assert (np.diff(curve.threshold) < 0).all()
-
-
-def test_accuracy_rejection_is_the_mirror_image():
-    y, proba, confidence, weight = sample()
-    arguments = {"confidence": confidence, "sample_weight": weight}
-    risk = risk_coverage_curve(y, proba, **arguments)
-    accuracy = accuracy_rejection_curve(y, proba, **arguments)
-    assert accuracy.rejection[0] == 0
-    np.testing.assert_allclose(accuracy.rejection + risk.coverage[::-1], 1)
-    np.testing.assert_allclose(accuracy.accuracy + risk.risk[::-1], 1)
-    np.testing.assert_array_equal(accuracy.threshold, risk.threshold[::-1])
 
 
 def test_rows_without_weight_leave_no_threshold():
