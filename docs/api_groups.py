@@ -60,7 +60,7 @@ GROUPS = {
             "PredictionDepthScorer",
             "DifficultyMixin",
         ],
-        "Scoring samples": ["score_difficulty", "cross_val_difficulty", "explain_difficulty"],
+        "Scoring samples": ["score_difficulty", "cross_val_difficulty"],
         "Using difficulty": [
             "DifficultyAwareClassifier",
             "difficulty_weights",

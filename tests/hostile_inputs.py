@@ -217,7 +217,7 @@ BINARY = {"fpr_at_tpr", "ood_report"}
 # They take no arrays, or arrays that other entries cover; images have tests of their own.
 LEFT_OUT = {
     "get_scorer", "get_scorer_names", "make_predictions", "score_difficulty",
-    "explain_difficulty", "area_under_margin", "confidence_variability",
+    "area_under_margin", "confidence_variability",
     "cross_val_difficulty",
 }  # fmt: skip
 

@@ -6,7 +6,6 @@ from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin
 from ._cross_val import cross_val_difficulty, score_difficulty
 from ._error_rate import error_rate_by_difficulty
-from ._explain import explain_difficulty
 from ._knn import KNNScorer
 from ._loss import LossScorer
 from ._novelty import NoveltyDetector
@@ -29,7 +28,6 @@ __all__ = [
     "cross_val_difficulty",
     "difficulty_weights",
     "error_rate_by_difficulty",
-    "explain_difficulty",
     "score_difficulty",
 ]
 

@@ -59,7 +59,6 @@ class OpenClipEmbedder(BaseImageEmbedder):
     --------
     TimmEmbedder : Models of timm.
     LayerEmbedder : Layers of a torch module.
-    skcalib.difficulty.explain_difficulty : Which descriptions go with the hard images.
 
     Notes
     -----

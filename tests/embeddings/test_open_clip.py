@@ -8,10 +8,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from PIL import Image
-from scipy.stats import spearmanr
-from sklearn.preprocessing import normalize
 
-from skcalib.difficulty import explain_difficulty
 from skcalib.embeddings import OpenClipEmbedder
 
 
@@ -35,15 +32,6 @@ def test_random_weights_equal_the_seeded_library(tiny_clip, images):
     want = _own_forward(model.eval(), preprocess, images)
     got = OpenClipEmbedder(tiny_clip[0], random_state=11).transform(images)
     assert_allclose(got, want, atol=1e-6)
-
-
-def test_difficulty_is_explained_by_texts(tiny_clip, images):
-    embedder = OpenClipEmbedder(*tiny_clip[:2])
-    table = explain_difficulty(embedder, np.arange(7), images, [0] * 7, ["a photo", "a cat"])
-    assert set(table["prompt"]) == {"a photo", "a cat"}
-    features, texts = embedder.transform(images), embedder.encode_text(["a cat"])
-    want = spearmanr(normalize(features) @ normalize(texts)[0], np.arange(7)).statistic
-    assert table["correlation"][table["prompt"] == "a cat"] == pytest.approx(want)
 
 
 def test_image_size(tiny_clip, images):
