@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils.checking._arrays import count_unit, is_chunked
+from ..utils.checking._arrays import count_unit
 from ..utils.checking._validation import check_predictions
 from ..utils.meta._private import validate_params
-from ._accumulator import CalibrationAccumulator
 from ._bins import (
     BINNING_CONSTRAINTS,
     NORM_CONSTRAINTS,
@@ -335,20 +334,10 @@ def reliability_curve(
 def _bins_of(
     y_true: Any, y_proba: Any, n_bins: int, strategy: str, *given: Any
 ) -> tuple[Bins, float]:
-    """Return the bins of predictions in memory or in chunks, and the unit of their weights.
+    """Return the bins of predictions, and the unit of their weights.
 
     `given` are `sample_weight`, `labels` and `pos_label`. The values of `y_proba` are checked
     while they are summed.
     """
-    if is_chunked(y_proba):
-        if strategy != "uniform":
-            raise ValueError(
-                "strategy must be 'uniform' for a dask array, since bins of equal weight depend "
-                f"on all samples at once, got {strategy!r}."
-            )
-        sample_weight, labels, pos_label = given
-        accumulator = CalibrationAccumulator(n_bins, labels=labels, pos_label=pos_label)
-        accumulator.update(y_true, y_proba, sample_weight=sample_weight)
-        return Bins(accumulator.edges_, accumulator.sums_), 1.0
     predictions = check_predictions(y_true, y_proba, *given, defer_values=True)
     return binned(predictions, n_bins=n_bins, strategy=strategy), predictions.unit

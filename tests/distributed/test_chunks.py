@@ -139,16 +139,16 @@ def test_chunks_of_unknown_size():
 def test_errors_are_those_of_the_whole(y, proba, weight):
     lazy = da.from_array(proba, chunks=60)
     for label in (y, _chunked(y, 40)):
+        sums = CalibrationAccumulator(7, norm="l2").update(label, lazy, sample_weight=weight)
         for metric, options in (
-            (expected_calibration_error, {"norm": "l2", "n_bins": 7}),
+            (expected_calibration_error, {"norm": "l2"}),
             (maximum_calibration_error, {}),
-            (debiased_calibration_error, {"squared": True}),
+            (debiased_calibration_error, {}),
         ):
-            value = metric(label, lazy, sample_weight=weight, **options)
-            expected = metric(y, proba, sample_weight=weight, **options)
-            assert value == pytest.approx(expected, rel=1e-12)
-        curve = reliability_curve(label, lazy, sample_weight=weight)
-        for part, other in zip(curve, reliability_curve(y, proba, sample_weight=weight)):
+            expected = metric(y, proba, n_bins=7, sample_weight=weight, **options)
+            assert sums.result(metric.__name__) == pytest.approx(expected, rel=1e-12)
+        curve = reliability_curve(y, proba, n_bins=7, sample_weight=weight)
+        for part, other in zip(sums.curve(), curve):
             np.testing.assert_allclose(part, other, rtol=1e-12)
 
 
@@ -157,7 +157,7 @@ def test_errors_are_those_of_the_whole(y, proba, weight):
 def test_labels_of_all_chunks_name_the_columns():
     # By themselves, chunks with labels 1 and 2 alone would take them for columns 1 and 2.
     y = np.sort(Y) + 1
-    value = expected_calibration_error(_chunked(y), _chunked(PROBA))
+    value = CalibrationAccumulator().update(_chunked(y), _chunked(PROBA)).result()
     assert value == pytest.approx(expected_calibration_error(y, PROBA), rel=1e-12)
 
 
@@ -168,9 +168,12 @@ def test_labels_of_all_chunks_name_the_columns():
 )
 def test_one_class_of_two_may_be_all_of_a_chunk(labels, pos_label, rows):
     y, p = np.repeat(labels, 5), np.linspace(0.1, 0.8, 10)
-    for metric in (expected_calibration_error, generalized_brier_score):
-        found = metric(_chunked(y, rows), _chunked(p, rows), pos_label=pos_label)
-        np.testing.assert_allclose(found, metric(y, p, pos_label=pos_label), rtol=1e-12)
+    chunks = _chunked(y, rows), _chunked(p, rows)
+    error = CalibrationAccumulator(pos_label=pos_label).update(*chunks).result()
+    assert error == pytest.approx(expected_calibration_error(y, p, pos_label=pos_label), rel=1e-12)
+    scores = generalized_brier_score(*chunks, pos_label=pos_label)
+    expected = generalized_brier_score(y, p, pos_label=pos_label)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
 
 
 def test_accumulator_gives_the_other_errors_of_chunks():
@@ -233,12 +236,12 @@ def test_zarr_in_and_zarr_or_parquet_out(tmp_path, target):
         (lambda: RMDScorer().fit_difficulty(_not_computed(X), Y), r"^X must be in memory here"),
         (lambda: RMDScorer().fit(_chunked(X), Y, sample_weight=0 * WEIGHT), r"^X must have sampl"),
         (
-            lambda: expected_calibration_error(Y, _not_computed(PROBA), strategy="quantile"),
-            r"^strategy must be 'uniform' for a dask array, .*, got 'quantile'",
+            lambda: expected_calibration_error(Y, _not_computed(PROBA)),
+            r"^y_proba must be in memory here, .*CalibrationAccumulator\(\).update\(y_true, ",
         ),
         (lambda: expected_calibration_error(_not_computed(Y), PROBA), r"^y_true must be in mem"),
         (
-            lambda: expected_calibration_error(Y, _chunked(2 * PROBA)),
+            lambda: CalibrationAccumulator().update(Y, _chunked(2 * PROBA)),
             r"must hold probabilities in \[0, 1\]",
         ),
         (lambda: classwise_calibration_error(Y, _not_computed(PROBA)), r"^y_proba must be in mem"),

@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import DifficultyProfiler, LossScorer, PredictionDepthScorer, RMDScorer
 from skcalib.labels import LabelIssueFinder
-from skcalib.metrics import calibration_error_interval, expected_calibration_error, get_scorer
+from skcalib.metrics import CalibrationAccumulator, calibration_error_interval, get_scorer
 from skcalib.posthoc import (
     IsotonicCalibration,
     PostHocCalibratedClassifier,
@@ -83,7 +83,7 @@ def _results(seconds=0.0):
         scorer.covariance_,
         scorer.difficulty(features, labels).compute(),
         scorer.transform(features).compute(),
-        expected_calibration_error(labels, proba),
+        CalibrationAccumulator().update(labels, proba).result(),
         *(chosen.compute() for chosen in selector.select(proba, labels)),
     ]
 

@@ -119,10 +119,15 @@ def refuse_unreadable(values: Any, *, name: str) -> None:
     They would read the entries that a mask hides, and fetch chunks from a disk or other machines.
     """
     if is_chunked(values):
+        by_sums = (
+            "Sums over all chunks give most errors: CalibrationAccumulator().update(y_true, "
+            "y_proba).result()."
+        )
+        listed = "The user guide lists what works on all chunks: see Dask, Spark and ray."
         raise TypeError(
             f"{name} must be in memory here, got a collection of dask: take a sample "
-            f"of all that is passed, such as {name}[::100].compute(). The user guide lists what "
-            "works on all chunks: see Dask, Spark and ray."
+            f"of all that is passed, such as {name}[::100].compute(). "
+            + (by_sums if name == "y_proba" else listed)
         )
     if type(values).__name__ == "LazyFrame":
         raise TypeError(f"{name} must be in memory, got a LazyFrame: pass {name}.collect().")
