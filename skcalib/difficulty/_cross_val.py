@@ -18,7 +18,6 @@ from ..utils.meta._estimators import (
     samples_and_labels,
 )
 from ..utils.meta._private import _safe_indexing
-from ..utils.meta._progress import telling
 from ..utils.meta._scorers import score
 
 
@@ -92,7 +91,7 @@ def cross_val_difficulty(
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
     verbose : int, default=0
-        Whether to print every fold and its seconds; 0 prints nothing.
+        Progress of the folds, as in :class:`joblib.Parallel`; 0 prints nothing.
 
     Returns
     -------
@@ -120,8 +119,7 @@ def cross_val_difficulty(
     X, labels = samples_and_labels(X, y, groups=groups)
     params = group_params(estimator, groups)
     judge = partial(_fold_difficulty, estimator, X, labels, params)
-    step = telling("cross_val_difficulty", verbose)
-    return left_out(judge, folds_of(cv, X, labels, groups), n_jobs, step)
+    return left_out(judge, folds_of(cv, X, labels, groups), n_jobs, verbose)
 
 
 def _fold_difficulty(

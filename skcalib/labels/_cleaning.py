@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,7 +35,7 @@ from ..utils.meta._private import (
     _routing_enabled,
     _safe_indexing,
 )
-from ..utils.meta._progress import telling
+from ..utils.meta._progress import print_elapsed
 from ..utils.meta._warnings import warn
 from ._issues import LabelIssueFinder
 from ._limits import SOFT_MASS
@@ -192,7 +193,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
             # They come back below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
-        step = telling(type(self).__name__, self.verbose)
+        step = partial(print_elapsed, type(self).__name__, self.verbose)
         with step("finder"):
             given = of_rows | {"sample_weight": weight, "votes": votes}
             self.finder_ = self._fitted_finder(X, labels, used, **given)

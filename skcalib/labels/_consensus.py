@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..utils.checking._proba import binomial_interval
-from ..utils.meta._progress import Telling
 from ._annotations import Read
 from ._judges import FAR, Judge, LeaveOneOut, distances_of_new
 from ._limits import FEWEST_OF_A_CLASS
@@ -64,7 +64,7 @@ def agree(
     *,
     n_refits: int,
     everybody: bool,
-    step: Telling,
+    step: Callable[[str], AbstractContextManager[None]],
 ) -> Consensus:
     """Estimate the true labels, and refit the judges to them while votes become more likely.
 

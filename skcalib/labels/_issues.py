@@ -57,7 +57,7 @@ from ..utils.meta._private import (
     _safe_indexing,
     all_or_nothing_of,
 )
-from ..utils.meta._progress import telling
+from ..utils.meta._progress import print_elapsed
 from ..utils.meta._tables import as_table, row_index
 from ..utils.meta._warnings import warn
 from ._annotations import Read, read_votes
@@ -428,7 +428,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     def _fit_chunks(self, chunks: LabelsInChunks) -> Self:
         """Fit to precomputed probabilities in chunks, by the same search as in memory."""
-        step = telling(type(self).__name__, self.verbose)
+        step = partial(print_elapsed, type(self).__name__, self.verbose)
         with step("labels of all chunks"):
             found = chunks.labels()
         if not found.sums[0]:
@@ -580,7 +580,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             partial(self._judges_of_votes, X, counted, **given),
             n_refits=self.n_refits,
             everybody=isinstance(self.estimator, str),
-            step=telling(type(self).__name__, self.verbose),
+            step=partial(print_elapsed, type(self).__name__, self.verbose),
         )
         self._show_consensus(found, read, codes, weight)
         first: Any = next(iter(found.judges.values()), None)
@@ -692,7 +692,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         )
         counted, known = effective_weights(counted), once.any(known)
         mixed, refits = self.noise == "mixed", not isinstance(self.estimator, str)
-        step = telling(type(self).__name__, self.verbose)
+        step = partial(print_elapsed, type(self).__name__, self.verbose)
         given = Given(codes[rows], self.classes_, counted, known, judges, mixed, refits, step)
         return given, once.of_sample if self.n_copies_ else None
 

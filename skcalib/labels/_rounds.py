@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..utils.checking._proba import binomial_interval
-from ..utils.meta._progress import Telling, silent
 from ._judges import FAR, ByRows, Judge, LeaveOneOut, blocks_of, distances_of_new
 from ._limits import (
     AHEAD,
@@ -51,7 +52,7 @@ class Given(NamedTuple):
     judges: dict[str, Judge]
     mixed: bool  # whether rates of flips may differ between classes
     refits: bool = True  # False for precomputed probabilities
-    step: Telling = silent
+    step: Callable[[str], Any] = nullcontext  # a context that prints the seconds of a step
 
     @property
     def hidden(self) -> float:

@@ -14,7 +14,7 @@ from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import told
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.meta._private import Interval, validate_params
-from ..utils.meta._progress import telling
+from ..utils.meta._progress import print_elapsed
 from ..utils.meta._tables import as_table
 from ._bins import top_label
 from ._calibration_error import expected_calibration_error
@@ -173,9 +173,9 @@ def compare_calibration(
     }
     models, recalibrated = [], []
     for name, y_proba in y_probas.items():
-        step = telling(f"compare_calibration, {name}", verbose)
         resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
-        drawn, ends = bootstrap_interval(resampled, seeds, n_jobs, confidence_level, step)
+        with print_elapsed("compare_calibration", verbose, name):
+            drawn, ends = bootstrap_interval(resampled, seeds, n_jobs, confidence_level, verbose)
         center = _center(resampled, drawn)
         models.append(_Judged(resampled.error, resampled.estimate, *ends, *center))
         own = isinstance(resampled.error, GapError)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import delayed
+from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils.checking._groups import group_codes, holm
 from ..utils.checking._guard import refuse_other_rows, told
 from ..utils.checking._validation import check_predictions
 from ..utils.meta._private import Interval, validate_params
-from ..utils.meta._progress import in_turn, telling
 from ..utils.meta._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError, OneSeed
@@ -90,7 +89,7 @@ def groupwise_calibration_error(
         times as many as there are groups, so that one bad group among hundreds can be found. With
         a metric of your own, no corrected p-value of m groups is below m / (n_resamples + 1).
     verbose : int, default=0
-        Whether to print the seconds of every group; 0 prints nothing.
+        Progress of the groups, as in :class:`joblib.Parallel`; 0 prints nothing.
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
     groups : array-like of shape (n_samples,), default=None
@@ -166,8 +165,7 @@ def groupwise_calibration_error(
     seeds = draw_seeds(random_state, len(sets))
     results = np.full((4, len(names)), np.nan)
     calls = [delayed(_judged)(*pair, draws) for pair in zip(sets, seeds)]
-    step = telling("groupwise_calibration_error", verbose)
-    found = in_turn(calls, n_jobs, step, "group")
+    found = Parallel(n_jobs=n_jobs, verbose=verbose)(calls)
     if found:
         results[:, groups_judged] = np.transpose(found)
     clusters = [resampled.groups for resampled in sets]

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from ..utils.meta._private import Interval, validate_params
-from ..utils.meta._progress import telling
 from ._calibration_error import expected_calibration_error
 from ._inversion import bootstrap_interval, pvalue_of
 from ._names import AnyMetric
@@ -71,7 +70,7 @@ def calibration_error_interval(
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
     verbose : int, default=0
-        Whether to print what is drawn and its seconds, part by part; 0 prints nothing.
+        Progress of the draws, as in :class:`joblib.Parallel`; 0 prints nothing.
     groups : array-like of shape (n_samples,), default=None
         The group of every sample, such as its patient or its user: texts, numbers, categories.
         Groups are resampled as a whole; without them, the interval of repeated measurements is too
@@ -145,8 +144,7 @@ def calibration_error_interval(
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
     warn_of_few_groups(resampled.groups)
     seeds = draw_seeds(random_state, n_resamples)
-    step = telling("calibration_error_interval", verbose)
-    return bootstrap_interval(resampled.alone(), seeds, n_jobs, confidence_level, step)[1]
+    return bootstrap_interval(resampled.alone(), seeds, n_jobs, confidence_level, verbose)[1]
 
 
 # Nested calls are validated: the options of the metric are the user's.
@@ -236,6 +234,6 @@ def calibration_test(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
     warn_of_few_groups(resampled.groups)
-    step = telling("calibration_test", verbose)
-    by_chance = resampled.alone().by_chance(draw_seeds(random_state, n_resamples), n_jobs, step)
+    seeds = draw_seeds(random_state, n_resamples)
+    by_chance = resampled.alone().by_chance(seeds, n_jobs, verbose)
     return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 
 from ..utils.checking._groups import design_effect
 from ..utils.computing._chance import mean_range
-from ..utils.meta._progress import Telling
 from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
 from ._resampling import ByChance, Resampled, run
 
@@ -36,22 +35,22 @@ def bootstrap_interval(
     seeds: NDArray[np.int64],
     n_jobs: int | None,
     confidence_level: float,
-    step: Telling,
+    verbose: int = 0,
 ) -> tuple[list[Any], tuple[float, float]]:
     """Return the resamples (gaps, or values of a user's metric) and the ends of the interval."""
     error = resampled.error
-    drawn = run(error.bootstrap, seeds, n_jobs, step)
+    drawn = run(error.bootstrap, seeds, n_jobs, verbose)
     if isinstance(error, GapError):
-        by_chance = resampled.by_chance(seeds, n_jobs, step)
+        by_chance = resampled.by_chance(seeds, n_jobs, verbose)
     elif error.is_zero_of_expected_labels():
-        by_chance = [run(error.by_chance, seeds, n_jobs, step, "labels drawn")]
+        by_chance = [run(error.by_chance, seeds, n_jobs, verbose)]
     else:
         draw = partial(error.of_drawn_labels, error.columns())
-        of_drawn = run(draw, seeds, n_jobs, step, "labels drawn")
+        of_drawn = run(draw, seeds, n_jobs, verbose)
         return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
 
     def bootstrap(error: GapError) -> list[Draws]:
-        return run(error.bootstrap, seeds, n_jobs, step, "larger bins drawn")
+        return run(error.bootstrap, seeds, n_jobs, verbose)
 
     return drawn, interval_of(resampled, drawn, by_chance, confidence_level, bootstrap)
 

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import delayed
+from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import refuse_other_rows, told
@@ -20,7 +20,6 @@ from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions
 from ..utils.meta._estimators import takes
 from ..utils.meta._private import Interval
-from ..utils.meta._progress import Telling, in_turn, silent
 from ..utils.meta._warnings import warn
 from ._bins import kind_of, top_label
 from ._gaps import GapError, OneSeed, drawn_counts, drawn_labels, gap_error, merged
@@ -185,7 +184,7 @@ class Resampled(NamedTuple):
         return self._replace(error=merged(error)) if isinstance(error, GapError) else self
 
     def by_chance(
-        self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None, step: Telling = silent
+        self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None, verbose: int = 0
     ) -> ByChance:
         """Return errors under the null hypothesis, one list for every way to draw them.
 
@@ -193,7 +192,7 @@ class Resampled(NamedTuple):
         gaps give a second list: it allows for dependence within groups, but not for errors that a
         calibrated model would make and that did not occur.
         """
-        by_chance = [run(self.error.by_chance, seeds, n_jobs, step, "labels drawn")]
+        by_chance = [run(self.error.by_chance, seeds, n_jobs, verbose)]
         if self.error.groups is None:
             return by_chance
         if not isinstance(self.error, GapError):
@@ -202,7 +201,7 @@ class Resampled(NamedTuple):
                 "are tested, "
                 f"got {getattr(self.error.metric, '__name__', self.error.metric)}."
             )
-        return [*by_chance, run(self.error.by_signs, seeds, n_jobs, step, "signs drawn")]
+        return [*by_chance, run(self.error.by_signs, seeds, n_jobs, verbose)]
 
 
 def _unwrapped(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -252,13 +251,12 @@ def run(
     draw: Callable[[Any], list[Any]],
     seeds: NDArray[np.int64] | OneSeed,
     n_jobs: int | None,
-    step: Telling = silent,
-    name: str = "samples drawn",
+    verbose: int = 0,
 ) -> list[Any]:
     """Return the values of `draw` for all seeds, computed in parallel."""
     if isinstance(seeds, OneSeed):
         return draw(seeds)
     # Several chunks a job, so that a slow one does not keep the others waiting.
     chunks = np.array_split(seeds, min(len(seeds), 4 * effective_n_jobs(n_jobs)))
-    parts = in_turn([delayed(draw)(chunk) for chunk in chunks], n_jobs, step, f"{name}, part")
+    parts = Parallel(n_jobs=n_jobs, verbose=verbose)(delayed(draw)(chunk) for chunk in chunks)
     return [value for part in parts for value in part]

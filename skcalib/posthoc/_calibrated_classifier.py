@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.parallel import delayed
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, holds_shares, is_chunked
@@ -34,7 +34,7 @@ from ..utils.meta._estimators import (
     warn_if_fitted,
 )
 from ..utils.meta._private import HasMethods, Hidden, StrOptions, _fit_context, _safe_indexing
-from ..utils.meta._progress import in_turn, telling
+from ..utils.meta._progress import print_elapsed
 from ._base import PostHocCalibrator
 from ._groupwise import GroupwiseCalibration
 from ._registry import CALIBRATORS, calibrator_of
@@ -84,7 +84,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         is then the common map of a :class:`GroupwiseCalibration`. The classifier sees these
         columns too.
     verbose : int, default=0
-        Whether to print every step of `fit`, such as a fold, and its seconds; 0 prints nothing.
+        Whether to print the steps of `fit` and their seconds, and the progress of the folds, as
+        in :class:`joblib.Parallel`; 0 prints nothing.
 
     Attributes
     ----------
@@ -239,12 +240,11 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     ) -> NDArray:
         """Fit the classifiers; return the scores to fit the calibrator to."""
         columns = partial(class_columns, method=self._method())
-        step = telling(type(self).__name__, self.verbose)
         if folds is not None and self.ensemble:
             fits = [
                 delayed(fit_clone)(self.estimator, X, labels, train, params) for train, _ in folds
             ]
-            self.estimators_ = in_turn(fits, self.n_jobs, step, "fold")
+            self.estimators_ = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(fits)
             self._keep(self.estimators_[0], labels)
             del self.estimator_  # no single classifier predicts
             parts = [
@@ -253,7 +253,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             ]
             order = np.argsort(np.concatenate([test for _, test in folds]))
             return np.concatenate(parts)[order]
-        with step("classifier"):
+        with self._step("classifier"):
             self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         self.estimators_ = [self.estimator_]
         if folds is None:
@@ -267,7 +267,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             method=self._method(),
             params=params,
             n_jobs=self.n_jobs,
-            step=step,
+            verbose=self.verbose,
         )
 
     def _fit_to_shares(
@@ -322,8 +322,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             by["groups"] = codes
         # No warning about out-of-fold scores: those of a useless classifier go against the labels.
         frozen = isinstance(self.estimator, FrozenEstimator)
-        step = telling(type(self).__name__, self.verbose)
-        with nullcontext() if frozen else told(), step("calibrator"):
+        with nullcontext() if frozen else told(), self._step("calibrator"):
             self.calibrator_ = calibrator.fit(scores, y, sample_weight=weight, **by)
         return self
 
@@ -365,6 +364,9 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             raise ValueError(
                 f"by_columns must name columns of X, got {self.by_columns!r}."
             ) from error
+
+    def _step(self, name: str) -> AbstractContextManager[None]:
+        return print_elapsed(type(self).__name__, self.verbose, name)
 
     def _method(self) -> str:
         if self.method != "auto":

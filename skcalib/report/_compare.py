@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..metrics import compare_calibration
 from ..utils.checking._proba import LOSS_FLOOR, with_unseen
-from ..utils.meta._progress import telling
+from ..utils.meta._progress import print_elapsed
 from . import _method, _trust, _verdict
 from ._data import ReportData, mean, mean_interval
 from ._document import (
@@ -46,7 +47,7 @@ def results(models: Mapping[str, ReportData], *, paired: bool, verbose: int = 0)
     first, *others = models
     level = 1 - (1 - LEVEL) / len(others)
     scores = {name: _scores(data) for name, data in models.items()}
-    step, entries, errors = telling("CalibrationReport", verbose), {}, {}
+    step, entries, errors = partial(print_elapsed, "CalibrationReport", verbose), {}, {}
     for name, data in models.items():
         with step(name):
             entries[name] = _entry(data, scores[name])

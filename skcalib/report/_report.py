@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +19,7 @@ from ..utils.checking._guard import told
 from ..utils.checking._labels import shown
 from ..utils.checking._validation import check_has
 from ..utils.computing._files import write_atomically
-from ..utils.meta._progress import telling
+from ..utils.meta._progress import print_elapsed
 from ..utils.meta._warnings import collecting, warn
 from . import (
     _compare,
@@ -364,7 +365,8 @@ class CalibrationReport:
             closed.
         """
         path = Path(path)
-        with collecting() as notes, telling("CalibrationReport", verbose)(f"reading {path.name}"):
+        step = print_elapsed("CalibrationReport", verbose, f"reading {path.name}")
+        with collecting() as notes, step:
             table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
         for note in notes:
             warn(note)
@@ -504,7 +506,7 @@ _one_at_a_time = threading.RLock()
 
 def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     """Compute all results, as plain numbers, strings, lists and dicts."""
-    step = telling("CalibrationReport", verbose)
+    step = partial(print_elapsed, "CalibrationReport", verbose)
     # Collect warnings for the page; the order of columns is checked already.
     with _one_at_a_time, collecting() as messages, told():
         with step("overview"):

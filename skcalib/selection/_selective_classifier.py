@@ -47,7 +47,7 @@ from ..utils.meta._estimators import (
     warn_if_fitted,
 )
 from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
-from ..utils.meta._progress import telling
+from ..utils.meta._progress import print_elapsed
 from ..utils.meta._warnings import warn
 
 _FROM_PROBA = {
@@ -99,7 +99,8 @@ class SelectiveClassifier(DelegatingClassifier):
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
     verbose : int, default=0
-        Whether to print every step of `fit`, such as a fold, and its seconds; 0 prints nothing.
+        Whether to print the seconds of the classifier's fit, and the progress of the folds, as in
+        :class:`joblib.Parallel`; 0 prints nothing.
 
     Attributes
     ----------
@@ -286,8 +287,7 @@ class SelectiveClassifier(DelegatingClassifier):
         frozen = isinstance(self.estimator, FrozenEstimator)
         ready = isinstance(self.confidence, str | FrozenEstimator)
         folds = None if frozen and ready else folds_of(self.cv, X, labels, groups)
-        step = telling(type(self).__name__, self.verbose)
-        with step("classifier"):
+        with print_elapsed(type(self).__name__, self.verbose, "classifier"):
             fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
         self._keep(fitted, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
@@ -297,7 +297,7 @@ class SelectiveClassifier(DelegatingClassifier):
             evaluated = _evaluate(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
             evaluate = partial(self._evaluate_fold, X, labels, params)
-            evaluated = left_out(evaluate, folds, self.n_jobs, step)
+            evaluated = left_out(evaluate, folds, self.n_jobs, self.verbose)
         codes, self.n_copies_ = together(X, groups, labels, tell=folds is None)
         return self._find_threshold(evaluated, codes)
 

@@ -29,7 +29,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline
 from sklearn.utils import InputTags, Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.parallel import delayed
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..checking._arrays import as_features, is_chunked, naming
@@ -46,7 +46,6 @@ from ._private import (
     _safe_indexing,
     available_if,
 )
-from ._progress import Telling, in_turn, silent
 from ._warnings import warn
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -270,13 +269,13 @@ def left_out(
     judge: Callable[..., NDArray],
     folds: Folds,
     n_jobs: int | None = None,
-    step: Telling = silent,
+    verbose: int = 0,
 ) -> NDArray:
     """Return the rows of ``judge(train, test)`` of all folds, in the order of the samples.
 
     `judge` has to be picklable for the processes of `n_jobs`: not a function inside a function.
     """
-    parts = in_turn([delayed(judge)(*fold) for fold in folds], n_jobs, step, "fold")
+    parts = Parallel(n_jobs=n_jobs, verbose=verbose)(delayed(judge)(*fold) for fold in folds)
     together = np.concatenate(parts)
     values = np.empty_like(together)
     # joblib returns the parts in the order of the folds.
@@ -295,12 +294,12 @@ def out_of_fold(
     params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
     leave_out: bool = False,
-    step: Telling = silent,
+    verbose: int = 0,
 ) -> NDArray[np.floating]:
     """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
     columns = partial(class_columns, classes=classes, method=method, leave_out=leave_out)
     judge = partial(_columns_of_fold, estimator, X, y, columns, params)
-    return left_out(judge, folds, n_jobs, step)
+    return left_out(judge, folds, n_jobs, verbose)
 
 
 def _columns_of_fold(

@@ -18,6 +18,7 @@ from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 from sklearn.utils._param_validation import validate_params as _validate_params
+from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import (
     _check_feature_names_in,
