@@ -2,8 +2,9 @@
 
     python -m benchmarks.copies [--draws 20]
 
-The promises of limits, tests and false alarms are in benchmarks.dependence. Equal rows are found
-without being asked. Writes benchmarks/copies_results.json and the table of the guide.
+The promises of limits, tests and false alarms are in benchmarks.dependence. The label finder looks
+for equal rows with equal labels by itself; folds of calibrators are those of `cv` and `groups`.
+Writes benchmarks/copies_results.json and the table of the guide.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
@@ -87,18 +90,41 @@ def calibrators(n_draws, kind):
         yield log_loss(y_new, stack) - log_loss(y_new, plain), 0.0
 
 
-def copied_table(n_draws):
+def copied_table(n_draws, kind):
     """Yield the log-loss of a calibrated classifier whose table came twice, beyond that of one."""
+    model = PostHocCalibratedClassifier(GaussianNB(var_smoothing=1e-2))
     X, y = load_digits(return_X_y=True)
     for seed in range(n_draws):
         rows = np.random.default_rng(seed).permutation(len(y))
         fit, new = rows[:600], rows[600:]
-        losses = [
-            log_loss(y[new], model.fit(X[part], y[part]).predict_proba(X[new]))
-            for model in [PostHocCalibratedClassifier(GaussianNB(var_smoothing=1e-2))]
-            for part in (fit, np.append(fit, fit))
-        ]
+        losses = []
+        for part in (fit, np.append(fit, fit)):
+            model.fit(X[part], y[part], groups=part if kind == "groups" else None)
+            losses.append(log_loss(y[new], model.predict_proba(X[new])))
         yield losses[1] - losses[0], 0.0
+
+
+def answers(n_draws, kind):
+    """Yield the log-loss of a calibrated forest where people give equal answers, beyond sigmoid.
+
+    Every cell of the table has its own risk; many people are in one cell, with either label. The
+    groups are the cells.
+    """
+    forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        cells, risk = rng.normal(size=(200, 4)).round(1), rng.beta(0.6, 0.6, 200)
+        frequency = rng.dirichlet(np.full(200, 0.5))
+        of, new = (rng.choice(200, n, p=frequency) for n in (600, 20_000))
+        y = rng.uniform(size=600) < risk[of]
+        groups = of if kind == "cells as groups" else None
+        model = PostHocCalibratedClassifier(forest).fit(cells[of], y, groups=groups)
+        sigmoid = CalibratedClassifierCV(forest, ensemble=False).fit(cells[of], y)
+        losses = []
+        for fitted in (model, sigmoid):
+            p = np.clip(fitted.predict_proba(cells[new])[:, 1], 1e-7, 1 - 1e-7)
+            losses.append(-np.mean(risk[new] * np.log(p) + (1 - risk[new]) * np.log1p(-p)))
+        yield losses[0] - losses[1], 0.0
 
 
 def rows(n):
@@ -114,7 +140,12 @@ def rows(n):
     for kind in ("-", "groups"):
         population = "60 people with 30 samples, new people"
         yield "log-loss beyond a temperature's", population, kind, calibrators(n, kind)
-    yield "log-loss beyond that of one table", "600 digits, the table twice", "-", copied_table(n)
+    for kind in ("-", "groups"):
+        population = "600 digits, the table twice"
+        yield "log-loss beyond that of one table", population, kind, copied_table(n, kind)
+    for kind in ("-", "cells as groups"):
+        population = "600 people in 200 cells, forest"
+        yield "log-loss beyond scikit-learn's sigmoid", population, kind, answers(n, kind)
 
 
 def page(results):

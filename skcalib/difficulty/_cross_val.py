@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils.checking._groups import duplicate_codes, warn_of_duplicates
 from ..utils.checking._labels import class_positions
 from ..utils.meta._estimators import (
     fit_clone,
@@ -118,6 +119,8 @@ def cross_val_difficulty(
     """
     X, labels = samples_and_labels(X, y, groups=groups)
     params = group_params(estimator, groups)
+    if groups is None:
+        warn_of_duplicates(duplicate_codes(X, labels))
     judge = partial(_fold_difficulty, estimator, X, labels, params)
     return left_out(judge, folds_of(cv, X, labels, groups), n_jobs, verbose)
 

@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights
+from ..utils.checking._groups import duplicate_codes, warn_of_duplicates
 from ..utils.checking._labels import encode
 from ..utils.checking._proba import label_log_loss
 from ..utils.meta._estimators import (
@@ -150,6 +151,8 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
             return self.difficulty(X, labels)
         weight = check_weights(sample_weight, len(labels))
         params = inner_fit_params(self, "estimator", weight, {}, groups)
+        if groups is None:
+            warn_of_duplicates(duplicate_codes(X, labels))
         folds = folds_of(self.cv, X, labels, groups)
         proba = out_of_fold(self.estimator, X, labels, folds, classes=self.classes_, params=params)
         return label_log_loss(proba, encode(labels, self.classes_))

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, is_chunked
-from ..utils.checking._groups import group_codes, together
+from ..utils.checking._groups import duplicate_codes, group_codes, warn_of_duplicates
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import (
     MetaMixin,
@@ -68,8 +68,6 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         The scorer, fitted on all samples.
     offset_ : float
         The threshold: samples of lower score are outliers.
-    n_copies_ : int
-        How many rows of X are equal to an earlier one; equal rows are left out together.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `scorer_`, where it has them.
 
@@ -128,7 +126,8 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             Which samples belong together, such as those of a patient, by names of any kind: each
-            group is in one fold. Equal rows of X are kept together without being asked.
+            group is in one fold. Without them, equal rows of X bring a warning
+            where they are more than a tenth.
         **fit_params : dict
             Further parameters of ``scorer.fit``.
 
@@ -159,8 +158,9 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         self.scorer_ = fit_clone(self.scorer, X, labels, params=params)
         in_sample = self.cv is None or isinstance(self.scorer, FrozenEstimator)
         given = not (self.cv is None or self.cv == "auto" or isinstance(self.cv, Integral))
-        belong, self.n_copies_ = together(X, groups, labels, tell=not given)
-        one_by_one = self.cv == "auto" and belong is None
+        if groups is None and not in_sample:
+            warn_of_duplicates(duplicate_codes(X, labels))
+        one_by_one = self.cv == "auto" and groups is None
         if in_sample:
             scores = self.score_samples(X)
         elif one_by_one and isinstance(self.scorer_, KNNScorer):
@@ -172,11 +172,8 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
             # The least distance of all classes is the difficulty without a label.
             scores = _complete(-gaussians.to_all(rows, codes, lost).min(axis=1))
         else:
-            if given:  # folds of the user stay as they are drawn
-                folds = folds_of(self.cv, X, labels, groups)
-            else:
-                cv = self._splitter(n_samples, labels, belong)
-                folds = folds_of(cv, X, labels, belong, find_copies=False)
+            cv = self.cv if given else self._splitter(n_samples, labels, groups)
+            folds = folds_of(cv, X, labels, groups)
             scores = left_out(partial(self._score_fold, X, labels, params), folds)
         self.offset_ = _threshold(scores, self.contamination, weight, in_sample=in_sample)
         show_inner(self, self.scorer_)

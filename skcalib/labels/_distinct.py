@@ -1,7 +1,8 @@
-"""Copies: equal rows with equal labels are judged once, and near twins are found.
+"""Duplicates: equal rows with equal labels are judged once, and near twins are found.
 
-A judge that has seen a copy of a sample predicts its label, right or wrong. So wrong labels of
-copies would never be found if a copy could judge the other.
+A judge that has seen a duplicate of a sample predicts its label, right or wrong. So wrong labels
+of duplicates would never be found if one could judge the other. Groups that are given overrule
+what is found.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from ..utils.checking._groups import copy_codes, group_codes, merged
+from ..utils.checking._groups import duplicate_codes, group_codes
 from ._limits import FEW, N_NEIGHBORS, SOME_SAMPLES, STANDARD_ERRORS
 
 
 class Distinct(NamedTuple):
-    """The distinct samples: one row for all that are equal and have the same label."""
+    """The distinct samples: one row for all duplicates."""
 
     rows: NDArray[np.intp]  # positions of those that are judged
     of_sample: NDArray[np.intp]  # for every sample, its position in `rows`
     groups: NDArray[np.intp] | None  # of every row in `rows`; None without groups
-    copies: NDArray[np.intp] | None  # of every sample, the group of equal rows; None without any
+    duplicates: NDArray[np.intp] | None  # of every sample, codes that they share; None without
 
     def total(self, values: NDArray) -> NDArray[np.float64]:
         """Return the sum of the values of equal samples."""
@@ -38,20 +39,15 @@ class Distinct(NamedTuple):
 
 
 def distinct_of(X: Any, codes: NDArray[np.intp], groups: Any) -> Distinct:
-    """Return the distinct samples. With ``X=None``, every sample is distinct."""
+    """Return the distinct samples: all of them with ``X=None``, and with groups."""
     n_samples = len(codes)
     given = None if groups is None else group_codes(groups, n_samples)[1]
-    copies = None if X is None else copy_codes(X)
-    if copies is None:
+    duplicates = duplicate_codes(X, codes) if X is not None and groups is None else None
+    if duplicates is None:
         every = np.arange(n_samples)
         return Distinct(every, every, given, None)
-    pairs = copies * (codes.max() + 1) + codes
-    _, rows, of_sample = np.unique(pairs, return_index=True, return_inverse=True)
-    of_rows = copies[rows]
-    together = of_rows if len(np.unique(of_rows)) < len(rows) else None
-    if given is not None:
-        together = merged(given, copies)[rows]
-    return Distinct(rows, of_sample, together, copies)
+    _, rows = np.unique(duplicates, return_index=True)
+    return Distinct(rows, duplicates, None, duplicates)
 
 
 class Copied(NamedTuple):
@@ -72,7 +68,7 @@ def copied_votes(X: Any, alike: NDArray[np.intp]) -> Copied:
     every, twins = np.arange(len(alike)), None
     if len(np.unique(alike)) == len(alike):
         return Copied(None, np.ones(len(alike)))
-    copies = copy_codes(X)
+    copies = duplicate_codes(X)
     rows = np.stack([every if copies is None else copies, alike])
     same = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
     clear = np.zeros(len(alike), dtype=bool)

@@ -27,11 +27,11 @@ from ..utils.checking._arrays import (
     warn_of_total,
 )
 from ..utils.checking._groups import (
-    Together,
+    Related,
     group_codes,
-    n_copies,
-    together,
-    warn_of_copies,
+    n_duplicates,
+    related,
+    warn_of_duplicates,
 )
 from ..utils.checking._guard import refuse_other_positions
 from ..utils.checking._labels import check_class_labels, check_several_classes, encode
@@ -220,9 +220,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     is_trustworthy_ : bool
         Whether the probabilities were checked: True after `recalibrate` with at least 50 drawn
         checks. Without checks, `doubts_` says what speaks against the probabilities.
-    n_copies_ : int
-        Number of rows of X that equal an earlier row. Equal rows with equal labels are judged
-        once, and equal rows do not judge each other.
+    n_duplicates_ : int
+        Number of rows of X that equal an earlier row and have the same label: they are judged
+        once. Equal rows with unlike labels are different samples. 0 with `groups`, which say what
+        belongs together.
     doubts_ : tuple of str
         Reasons not to trust the probabilities, a sentence each; `fit` warns of them.
     judges_ : dict of str to float
@@ -376,8 +377,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             Which samples belong together, such as those of a patient. No sample is judged by
             others of its group: folds keep groups together, a forest uses the trees without the
             group, and neighbors are of other groups. Gaussian distances leave out single samples,
-            so they are not used by ``estimator=None`` and an error otherwise. Equal rows of X are
-            always kept together. `groups` is also passed to a classifier whose `fit` takes it.
+            so they are not used by ``estimator=None`` and an error otherwise. Without groups,
+            equal rows of X with equal labels are judged once, and near twins are kept together.
+            `groups` is also passed to a classifier whose `fit` takes it.
         votes : array-like of shape (n_samples, n_annotators), default=None
             Labels that several people gave each sample, NaN or None where somebody was not asked.
             A DataFrame has one column for each annotator; :func:`votes_from_long` reads a long
@@ -435,7 +437,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             raise ValueError("sample_weight must not be zero everywhere.")
         check_several_classes(found.classes[found.size > 0])
         warn_of_total(float(found.sums[0]), sum(found.n_counted))
-        self.classes_, self.n_copies_ = found.classes, 0
+        self.classes_, self.n_duplicates_ = found.classes, 0
         with step("samples to fit the noise model to"):
             drawn, others = chunks.rows(found)
         _, labels, weight, known = drawn
@@ -558,7 +560,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         if X is not None:
             X, labels = self._samples_and_labels(X, labels)
         given_weight, weight, known = _given(sample_weight, verified, n_samples)
-        self.classes_, self.n_copies_ = read.classes, 0
+        self.classes_, self.n_duplicates_ = read.classes, 0
         check_several_classes(self.classes_, name="votes")
         counted = read.votes.used(weight > 0)
         if not len(counted.sample):
@@ -626,8 +628,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         check_several_classes(np.unique(labels), name="votes")
         self._check_judges(part, labels)
         of_asked = None if groups is None else group_codes(groups, votes.n_samples)[1][asked]
-        found = Together(None, 0) if lists_folds(self.cv) else together(part, of_asked)
-        codes, self.n_copies_ = found
+        found = Related(None, 0) if lists_folds(self.cv) else related(part, of_asked)
+        codes, self.n_duplicates_ = found
         if copied is not None and copied.twins is not None:
             codes = copied.twins if codes is None else joined(codes, copied.twins)
         judges = judges_of(
@@ -652,17 +654,18 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Given, NDArray[np.intp] | None]:
         """Return what is judged, and the row of every sample in it (None: the same rows).
 
-        Equal rows with equal labels are judged once, and near twins are kept together.
+        Without groups, equal rows with equal labels are judged once, and near twins are kept
+        together.
         """
         codes = encode(labels, self.classes_)
-        # Precomputed probabilities need no care for copies; folds in a list are of all samples.
+        # Precomputed probabilities need no search; folds in a list are of all samples.
         as_it_is = isinstance(self.estimator, str) or lists_folds(self.cv)
         once = distinct_of(None if as_it_is else X, codes, groups)
-        self.n_copies_ = n_copies(once.copies)
+        self.n_duplicates_ = n_duplicates(once.duplicates)
         if groups is None:
-            warn_of_copies(once.copies, labels)
+            warn_of_duplicates(once.duplicates)
         rows, together = once.rows, once.groups
-        X = X if once.copies is None else _safe_indexing(X, rows)
+        X = X if once.duplicates is None else _safe_indexing(X, rows)
         if sample_weight is None:  # so that a table given twice counts as much as once
             weight = effective_weights(once.total(np.ones(len(labels))))
         else:
@@ -675,9 +678,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             for judge in several
             if not isinstance(judge, str)
         )
-        weigh_copies = self.n_copies_ > 0 and (takes_weights or sample_weight is not None)
+        weigh_copies = self.n_duplicates_ > 0 and (takes_weights or sample_weight is not None)
         counted = weight.copy()
-        if not as_it_is and (twins := with_twins(X, codes[rows], together)) is not None:
+        search = groups is None and not as_it_is
+        if search and (twins := with_twins(X, codes[rows], together)) is not None:
             together = twins
             counted /= np.bincount(twins)[twins]  # a copy is no further evidence
             warn(_TWINS.format(len(twins) - len(np.unique(twins))))
@@ -694,7 +698,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         mixed, refits = self.noise == "mixed", not isinstance(self.estimator, str)
         step = partial(print_elapsed, type(self).__name__, self.verbose)
         given = Given(codes[rows], self.classes_, counted, known, judges, mixed, refits, step)
-        return given, once.of_sample if self.n_copies_ else None
+        return given, once.of_sample if self.n_duplicates_ else None
 
     def _show(
         self, judged: Judged, labels: NDArray, weight: NDArray, of_sample: NDArray[np.intp] | None

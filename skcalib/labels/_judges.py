@@ -502,7 +502,7 @@ def judges_of(
             judges[name] = LeaveOneOut(judge, X, labels, weight)
             continue
         if folds is None:  # by the given labels: all judges and refits use the same folds
-            folds = folds_of(cv, X, labels, groups, find_copies=False)
+            folds = folds_of(cv, X, labels, groups)
         judges[name] = OutOfFold(judge, X, weight, folds, groups=groups if asked else None)
     return judges
 
@@ -547,14 +547,14 @@ def _folds_of_default(
 ) -> Folds | None:
     """Return folds for a default judge; None if a fold could lack a second class."""
     if not isinstance(cv, Integral):
-        return folds_of(cv, X, labels, groups, find_copies=False)
+        return folds_of(cv, X, labels, groups)
     second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
     if second < 2:
         return None
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(min(int(cv), int(largest)), shuffle=True, random_state=0)
     with ignoring(UserWarning, "The least populated class"):
-        return folds_of(splitter, X, labels, groups, find_copies=False)
+        return folds_of(splitter, X, labels, groups)
 
 
 def distances_of_new(

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, holds_shares, is_chunked
-from ..utils.checking._groups import together
+from ..utils.checking._groups import duplicate_codes, group_codes, warn_of_duplicates
 from ..utils.checking._guard import told
 from ..utils.checking._labels import check_several_classes
 from ..utils.computing._chunked import map_rows
@@ -95,9 +95,6 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         The classifier, fitted on all samples; only with ``ensemble=False`` or a frozen classifier.
     calibrator_ : PostHocCalibrator
         The fitted calibrator; a :class:`GroupwiseCalibration` with `by_columns`.
-    n_copies_ : int
-        Number of rows of X that equal an earlier row; equal rows are kept in one fold. 0 for a
-        dask array, where they are not searched for.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
@@ -192,8 +189,10 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             Which samples belong together, such as those of a patient: names or numbers. Folds
-            keep groups together, including the calibrator's own folds. Equal rows of X are always
-            kept together. `groups` is also passed to a classifier whose `fit` takes it.
+            keep groups together, including the calibrator's own folds. Equal rows of X are not
+            kept together: where more than a tenth of the rows equal another one, label included,
+            a warning asks for `groups`. They are also passed to a classifier whose `fit` takes
+            them.
         **fit_params : dict
             Further parameters of ``estimator.fit``; those with one entry per sample are sliced
             with the folds.
@@ -225,12 +224,14 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator)
+        if groups is None:
+            warn_of_duplicates(duplicate_codes(X, labels))
         params = inner_fit_params(self, "estimator", weight, fit_params, groups)
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
         scores = self._fit_classifiers(X, labels, folds, params)
-        # The calibrator's own folds keep the same samples together.
-        codes, self.n_copies_ = together(X, groups, labels, tell=frozen)
+        # The calibrator's own folds keep the same groups together.
+        codes = None if groups is None else group_codes(groups, len(labels))[1]
         # If y has all classes, the calibrator finds them itself.
         classes = None if np.isin(self.classes_, labels).all() else self.classes_.tolist()
         return self._fit_calibrator(X, scores, labels, weight, codes, classes)
@@ -284,7 +285,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
         scores = class_columns(self.estimator_, X, self.classes_, self._method())
-        codes, self.n_copies_ = together(X, groups, tell=True)
+        codes = None if groups is None else group_codes(groups, len(scores))[1]
         classes = self.classes_.tolist()
         return self._fit_calibrator(X, scores, shares, sample_weight, codes, classes)
 
@@ -298,7 +299,6 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             )
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
-        self.n_copies_ = 0  # not searched for
         read = partial(class_columns, classes=self.classes_, method=self._method())
         scores = map_rows(read, self.estimator_, "X", X)
         return self._fit_calibrator(X, scores, y, sample_weight, groups, self.classes_.tolist())

@@ -22,7 +22,7 @@ from ..metrics import (
     probability_margin,
 )
 from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
-from ..utils.checking._groups import together
+from ..utils.checking._groups import related, warn_of_duplicates
 from ..utils.checking._guard import refuse_other_rows, tell_of_order
 from ..utils.checking._labels import (
     as_labels,
@@ -115,9 +115,10 @@ class SelectiveClassifier(DelegatingClassifier):
     risk_bound_ : float or ndarray of shape (n_classes,)
         Upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 if nothing is
         answered. If `risk` is a dict, one for every predicted class.
-    n_copies_ : int
-        Number of rows of X that equal an earlier row; equal rows count as a group. 0 for a dask
-        array, where they are not searched for.
+    n_duplicates_ : int
+        Number of rows of X that equal an earlier row and have the same label; such rows count as
+        a group. 0 with `groups`, which say what belongs together, and for a dask array, where
+        they are not searched for.
     reject_label_ : int or str
         What `predict` returns for declined samples.
     estimator_ : classifier
@@ -144,10 +145,11 @@ class SelectiveClassifier(DelegatingClassifier):
     frozen estimator, out-of-fold confidences come from classifiers that were fitted on fewer
     samples than the final one: the limit holds as far as they resemble it.
 
-    With `groups`, and for equal rows of X, the binomial test uses the effective number of samples,
-    by the variance between groups [2]_, and the number of groups as long as fewer than three
-    groups hold an error. This bound is not exact. In simulations with 60 groups of 10 samples or
-    more, the limit was exceeded in less than `delta` of the draws (see the guide to guarantees).
+    With `groups`, and for equal rows of X with equal labels, the binomial test uses the effective
+    number of samples, by the variance between groups [2]_, and the number of groups as long as
+    fewer than three groups hold an error. This bound is not exact. In simulations with 60 groups
+    of 10 samples or more, the limit was exceeded in less than `delta` of the draws (see the guide
+    to guarantees).
 
     If `y` holds shares of people, on average at most a fraction `risk` of people disagree with an
     answer. The test is by betting [3]_ and is exact for independent samples. If opinions vary less
@@ -244,7 +246,8 @@ class SelectiveClassifier(DelegatingClassifier):
                 default=None
             Which samples belong together, such as those of a patient: names or numbers. Folds keep
             groups together, and the bound of the error rate accounts for errors that cluster in
-            groups. Equal rows of X are always a group. `groups` is also passed to an estimator
+            groups. Without them, equal rows of X with equal labels are a group.
+            `groups` is also passed to an estimator
             whose `fit` takes it.
         **fit_params : dict
             Passed to ``estimator.fit``; values with one entry per sample are sliced with the
@@ -286,7 +289,12 @@ class SelectiveClassifier(DelegatingClassifier):
         params = inner_fit_params(self, "estimator", None, fit_params, groups)
         frozen = isinstance(self.estimator, FrozenEstimator)
         ready = isinstance(self.confidence, str | FrozenEstimator)
-        folds = None if frozen and ready else folds_of(self.cv, X, labels, groups)
+        codes, self.n_duplicates_ = related(X, groups, labels)
+        duplicates = codes if groups is None else None
+        warn_of_duplicates(duplicates)
+        folds = None
+        if not (frozen and ready):
+            folds = folds_of(self.cv, X, labels, groups, duplicates=duplicates)
         with print_elapsed(type(self).__name__, self.verbose, "classifier"):
             fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
         self._keep(fitted, labels)
@@ -298,7 +306,6 @@ class SelectiveClassifier(DelegatingClassifier):
         else:
             evaluate = partial(self._evaluate_fold, X, labels, params)
             evaluated = left_out(evaluate, folds, self.n_jobs, self.verbose)
-        codes, self.n_copies_ = together(X, groups, labels, tell=folds is None)
         return self._find_threshold(evaluated, codes)
 
     def _fit_to_shares(self, X: Any, y: Any, groups: Any) -> Self:
@@ -322,7 +329,8 @@ class SelectiveClassifier(DelegatingClassifier):
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         self._warn_of_order(X, shares.argmax(axis=1))
         evaluated = _evaluate(self.estimator_, self.confidence_, X, shares, self.classes_)
-        codes, self.n_copies_ = together(X, groups, tell=True)
+        codes, self.n_duplicates_ = related(X, groups, shares)
+        warn_of_duplicates(codes if groups is None else None)
         return self._find_threshold(evaluated, codes)
 
     def _warn_of_order(self, X: Any, codes: NDArray[np.intp]) -> None:
@@ -410,7 +418,7 @@ class SelectiveClassifier(DelegatingClassifier):
         of_chunk = partial(_cells_of_chunk, self.estimator_, self.confidence_)
         cells = reduce_chunks(of_chunk, add, X, y)
         n_samples, n_errors = cells.sums.astype(np.intp)
-        self.n_copies_ = 0  # not searched for
+        self.n_duplicates_ = 0  # not searched for
         found = risk_control_of_counts(
             cells.largest, n_samples, n_errors, risk=self.risk, delta=self.delta
         )

@@ -89,7 +89,6 @@ def test_sorted_samples_without_labels_are_shuffled_into_folds():
     assert clone(detector).fit(X).offset_ == detector.offset_
 
 
-@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_weight_is_repetition():
     count = np.random.default_rng(0).integers(0, 4, 150)
     weighted = NoveltyDetector(RMDScorer(), cv=None).fit(X, y, sample_weight=count)
@@ -306,12 +305,12 @@ def test_scores_of_minus_infinity_make_no_false_alarms():
     assert 0.02 < (wide.predict(rng.normal(size=(4000, 2))) == -1).mean() < 0.08
 
 
-def test_copies_do_not_make_one_another_familiar():
+def test_duplicates_are_familiar_unless_groups_are_given():
     once = NoveltyDetector(KNNScorer()).fit(X)
     rows = np.append(np.arange(150), np.arange(150))
-    with pytest.warns(SkcalibWarning, match="150 of the 300 rows of X are equal"):
-        twice = NoveltyDetector(KNNScorer()).fit(X[rows])
-    assert twice.n_copies_ == 150
+    with pytest.warns(SkcalibWarning, match="150 of the 300 rows of X equal .* pass groups="):
+        NoveltyDetector(KNNScorer()).fit(X[rows])
+    twice = NoveltyDetector(KNNScorer()).fit(X[rows], groups=rows)
     # Not 0, which it would be if every sample were its own neighbor.
     assert twice.offset_ < 0.5 * once.offset_
 

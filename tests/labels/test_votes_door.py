@@ -445,6 +445,6 @@ def test_equal_rows_on_which_people_agree_may_be_other_samples(recwarn):
     y = (X.sum(axis=1) > 4).astype(int)
     votes = np.where(rng.uniform(size=(300, 3)) < 0.8, y[:, None], 1 - y[:, None])
     finder = LabelIssueFinder(LogisticRegression()).fit(X, votes=votes)
-    assert finder.n_copies_ > 200
+    assert finder.n_duplicates_ > 200
     assert finder._voted.model.evidence.weight.tolist() == [1.0] * 300
     assert not [w for w in recwarn if "near twin" in str(w.message)]

@@ -195,7 +195,7 @@ def test_groups_count_with_a_frozen_classifier_too():
     # Copies of a table are no further evidence.
     once = model.fit(X[20:], y[20:])
     expected = once.coverage_, once.risk_bound_
-    with pytest.warns(SkcalibWarning, match="540 of the 600 rows of X are equal"):
+    with pytest.warns(SkcalibWarning, match="540 of the 600 rows of X equal"):
         copied = model.fit(rows, labels)
     assert (copied.coverage_, copied.risk_bound_) == pytest.approx(expected, abs=0.05)
 
@@ -340,7 +340,7 @@ def test_shares_of_people_count_those_who_disagree():
 def test_shares_on_which_all_agree_are_labels():
     labels, certain = frozen(), SelectiveClassifier(FrozenEstimator(MODEL), risk=0.1)
     certain.fit(X[CALIBRATION], np.eye(3)[Y[CALIBRATION]])
-    for name in ("threshold_", "coverage_", "error_rate_", "risk_bound_", "n_copies_"):
+    for name in ("threshold_", "coverage_", "error_rate_", "risk_bound_", "n_duplicates_"):
         assert getattr(certain, name) == getattr(labels, name)
 
 

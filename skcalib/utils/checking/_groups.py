@@ -1,9 +1,9 @@
 """Samples that belong together: by the groups that users give, and by equal rows of X.
 
-Groups come as users have them: texts, numbers, intervals, categories, columns. Samples with equal
-rows are a group even if none is given: otherwise the nearest neighbor of a sample could be its
-copy, and the training part of a fold could hold copies of the part left out. The module also
-corrects the p-values of many groups.
+Groups come as users have them: texts, numbers, intervals, categories, columns. Without them,
+samples with equal rows and equal labels may be duplicates: the nearest neighbor of a sample could
+be its duplicate, and the training part of a fold could hold duplicates of the part left out. The
+module also corrects the p-values of many groups.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from ..meta._private import _num_samples
 from ..meta._warnings import warn
 from ._arrays import as_array, form_of, is_missing
 from ._labels import column_names
 
-# With fewer distinct rows per fold, equal rows are expected and are no copies: many people give
-# the same answers to three yes-or-no questions. Without this limit the log-loss of calibrated
-# classifiers is .018 +- .005 larger, on 18 populations of 8 to 32 kinds of rows. Copies of so few
-# samples are missed: of 20 samples, five each, that costs .08, of 30 and more .00.
-_DISTINCT_OF_FOLD = 10
+# With fewer distinct rows, ten for each of five folds, equal rows are expected and are no
+# duplicates: many people give the same answers to three yes-or-no questions.
+_FEWEST_DISTINCT = 50
 # So many distinct rows do not all occur equally often by chance: 40 samples that fall at random
 # in 20 cells are two in each with a probability of 7e-11.
 _DISTINCT_OF_TABLE = 20
-# More copies than this fraction of the rows bring a warning. Fits do not depend on it.
-_MANY_COPIES = 0.1
+# More duplicates than this fraction of the rows bring a warning. Fits do not depend on it.
+_MANY_DUPLICATES = 0.1
 
 
 def group_codes(
@@ -168,43 +165,54 @@ def holm(
     return np.minimum(corrected, 1)
 
 
-def copy_codes(X: Any, n_folds: int = 5) -> NDArray[np.intp] | None:
-    """Return codes (n,) that equal rows share, numbered by first occurrence.
+class Related(NamedTuple):
+    """Codes (n,) that related samples share, None if none are; number of duplicates."""
 
-    None if no row is a copy, if rows cannot be compared, or if a table has so few distinct rows
-    that equal ones are expected.
+    codes: NDArray[np.intp] | None
+    n_duplicates: int
+
+
+def related(X: Any, groups: Any, labels: NDArray | None = None) -> Related:
+    """Return which samples belong together: by `groups` or, without them, by equal rows of X."""
+    if groups is not None:
+        return Related(group_codes(groups, _num_samples(X))[1], 0)
+    codes = duplicate_codes(X, labels)
+    return Related(codes, n_duplicates(codes))
+
+
+def duplicate_codes(X: Any, labels: NDArray | None = None) -> NDArray[np.intp] | None:
+    """Return codes (n,) that duplicates share, numbered by first occurrence.
+
+    Duplicates are equal rows of X that have the same label. Equal rows with unlike labels are
+    different samples: people who gave the same answers. None if no row is a duplicate, if rows
+    cannot be compared, or if a table has so few distinct rows that equal ones are expected.
     """
-    n_samples = _num_samples(X)
     codes = _codes_of_rows(X)
-    if codes is None:
+    if codes is None or codes.max(initial=-1) + 1 < _FEWEST_DISTINCT:
         return None
-    n_distinct = int(codes.max(initial=-1)) + 1
-    if n_distinct == n_samples or n_distinct < _DISTINCT_OF_FOLD * n_folds:
-        return None
-    return codes
+    if labels is not None:
+        axis = 0 if labels.ndim == 2 else None
+        label = np.unique(labels, axis=axis, return_inverse=True)[1].ravel()
+        first = np.unique(codes, return_index=True)[1]
+        unlike = np.isin(codes, codes[label != label[first][codes]])
+        codes[unlike] = len(codes) + np.arange(unlike.sum())
+        codes = _codes_of_keys(codes.tolist())
+    return codes if n_duplicates(codes) else None
 
 
-def n_copies(codes: NDArray[np.intp] | None) -> int:
-    """Return how many rows are copies of an earlier one."""
+def n_duplicates(codes: NDArray[np.intp] | None) -> int:
+    """Return how many rows are duplicates of an earlier one."""
     return 0 if codes is None else len(codes) - int(codes.max()) - 1
 
 
-def warn_of_copies(codes: NDArray[np.intp] | None, labels: NDArray | None) -> None:
-    """Warn where more than a tenth of the rows are copies, or copies have different labels."""
-    if codes is None:
-        return
-    n, found = len(codes), n_copies(codes)
-    unlike = 0
-    if labels is not None:
-        first = np.unique(codes, return_index=True)[1]
-        unlike = int((labels != labels[first][codes]).sum())
-    if not unlike and found <= _MANY_COPIES * n:
-        return
-    ending = f", {unlike} of them with another label" if unlike else ""
-    warn(
-        f"{found} of the {n} rows of X are equal to an earlier one{ending}; equal rows are kept "
-        "together in folds and do not judge one another. Drop the copies, or pass groups=."
-    )
+def warn_of_duplicates(codes: NDArray[np.intp] | None) -> None:
+    """Warn where more than a tenth of the rows are duplicates."""
+    found = n_duplicates(codes)
+    if codes is not None and found > _MANY_DUPLICATES * len(codes):
+        warn(
+            f"{found} of the {len(codes)} rows of X equal an earlier one, label included. If they "
+            "are the same samples again, drop them, or pass groups= to keep them together."
+        )
 
 
 def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
@@ -221,44 +229,6 @@ def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
             f"{len(codes)} are distinct. If they are copies, keep one of each: with the others, "
             "intervals are too narrow."
         )
-
-
-class Together(NamedTuple):
-    """Codes (n,) that samples which belong together share, None if none do; number of copies."""
-
-    codes: NDArray[np.intp] | None
-    n_copies: int
-
-
-def together(
-    X: Any, groups: Any, labels: NDArray | None = None, *, tell: bool = False
-) -> Together:
-    """Return which samples belong together: by `groups`, and because rows are equal.
-
-    Groups that share a row are merged, unless that would leave fewer than half of the groups: then
-    the row, such as one of zeros, does not identify its group. `tell` warns of copies where no
-    folds do so, unless groups are given.
-    """
-    copies = copy_codes(X)
-    if tell and groups is None:
-        warn_of_copies(copies, labels)
-    if groups is None:
-        return Together(copies, n_copies(copies))
-    given = group_codes(groups, _num_samples(X))[1]
-    codes = given if copies is None else merged(given, copies)
-    return Together(codes, n_copies(copies))
-
-
-def merged(groups: NDArray[np.intp], copies: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the groups (n,), merged where they share a row; see :func:`together`."""
-    n_groups, n_rows = int(groups.max()) + 1, int(copies.max()) + 1
-    links = sp.coo_array(
-        (np.ones(len(groups), dtype=np.int8), (groups, copies)), shape=(n_groups, n_rows)
-    )
-    whole = sp.block_array([[None, links], [links.T, None]]).tocsr()
-    part = connected_components(whole, directed=False)[1][:n_groups]
-    _, part = np.unique(part, return_inverse=True)
-    return groups if 2 * (part.max() + 1) < n_groups else part[groups]
 
 
 def _codes_of_rows(X: Any) -> NDArray[np.intp] | None:

@@ -4,7 +4,7 @@
 - Their probabilities and scores come back in the order of the classes that the caller names
   (:func:`class_columns`), whatever the order of `estimator.classes_`.
 - A frozen estimator is never trained; a fitted one that will be trained again brings a warning.
-- Samples that belong together (`groups`, equal rows of X) stay together in all folds.
+- Samples that belong together (`groups`) stay together in all folds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..checking._arrays import as_features, is_chunked, naming
-from ..checking._groups import copy_codes, group_codes, merged, warn_of_copies
+from ..checking._groups import group_codes
 from ..checking._guard import refuse_other_rows
 from ..checking._labels import check_class_labels, class_positions, encode, shown
 from ..checking._proba import check_values
@@ -198,37 +198,36 @@ def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
 
 
 def folds_of(
-    cv: Any, X: Any, labels: NDArray | None, groups: Any = None, *, find_copies: bool = True
+    cv: Any,
+    X: Any,
+    labels: NDArray | None,
+    groups: Any = None,
+    *,
+    duplicates: NDArray[np.intp] | None = None,
 ) -> Folds:
     """Return (train, test) of folds that leave out every sample once.
 
     An int is a number of folds, stratified by labels where there are any. With `groups`, the
-    samples of a group are left out together. So are equal rows of X. Folds of a splitter are left
-    as it draws them, but copies of test rows are removed from the training part. A caller who has
-    looked for copies passes ``find_copies=False``.
+    samples of a group are left out together. So are samples of equal codes in `duplicates` (n,);
+    folds of a splitter are left as it draws them, and training parts lose the duplicates of test
+    rows.
     """
     n_samples = _num_samples(X)
     if groups is not None and lists_folds(cv):
         raise ValueError("groups must be None where cv lists the folds, got groups.")
     codes = None if groups is None else group_codes(groups, n_samples)[1]
     splitter = check_cv(_grouped(cv, groups), labels, classifier=labels is not None)
-    n_folds = getattr(splitter, "n_splits", None)
-    copies = None
-    if find_copies:
-        copies = copy_codes(X, int(n_folds) if isinstance(n_folds, Integral) else 5)
-        if groups is None:
-            warn_of_copies(copies, labels)
-    is_number = cv is None or isinstance(cv, Integral)
     try:
-        if copies is None:
+        if duplicates is None:
             folds = list(splitter.split(X, labels, codes))
-        elif not is_number:
-            given = splitter.split(X, labels, codes)
-            folds = [(train[~np.isin(copies[train], copies[test])], test) for train, test in given]
-        elif codes is not None:
-            folds = list(splitter.split(X, labels, merged(codes, copies)))
+        elif cv is None or isinstance(cv, Integral):
+            folds = _folds_of_distinct(splitter, X, labels, duplicates)
         else:
-            folds = _folds_of_distinct(splitter, X, labels, copies)
+            given = splitter.split(X, labels, codes)
+            folds = [
+                (train[~np.isin(duplicates[train], duplicates[test])], test)
+                for train, test in given
+            ]
     except ValueError as error:
         raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
     held_out = np.concatenate([test for _, test in folds])
@@ -246,14 +245,14 @@ def lists_folds(cv: Any) -> bool:
 
 
 def _folds_of_distinct(
-    splitter: Any, X: Any, labels: NDArray | None, copies: NDArray[np.intp]
+    splitter: Any, X: Any, labels: NDArray | None, duplicates: NDArray[np.intp]
 ) -> Folds:
-    """Return folds drawn for the first of each set of equal rows; the others join its part."""
-    first = np.unique(copies, return_index=True)[1]
+    """Return folds drawn for the first of each set of duplicates; the others join its part."""
+    first = np.unique(duplicates, return_index=True)[1]
     some = None if labels is None else labels[first]
     folds = []
     for train, test in splitter.split(_safe_indexing(X, first), some):
-        parts = [np.flatnonzero(np.isin(copies, part)) for part in (train, test)]
+        parts = [np.flatnonzero(np.isin(duplicates, part)) for part in (train, test)]
         folds.append((parts[0], parts[1]))
     return folds
 

@@ -3,7 +3,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from skcalib.utils.checking._groups import design_effect, group_codes, holm, merged
+from skcalib.utils.checking._groups import design_effect, group_codes, holm
 
 pd = pytest.importorskip("pandas")
 
@@ -148,16 +148,3 @@ def test_holm_is_the_closed_test_of_all_intersections(share):
         every = list(chain.from_iterable(combinations(range(4), k) for k in (1, 2, 3, 4)))
         expected = [max(of_all(tests) for tests in every if i in tests) for i in range(4)]
         np.testing.assert_allclose(holm(pvalues, share), expected)
-
-
-def test_groups_are_one_where_they_share_a_row_unless_fewer_than_half_are_left():
-    groups = np.array([0, 0, 1, 1, 2, 2, 3, 3])
-    pairs = np.array([0, 1, 1, 2, 3, 4, 4, 5])  # 0 and 1 share a row, and 2 and 3
-    assert merged(groups, pairs).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    chain_of_three = np.array([0, 1, 1, 2, 2, 3, 4, 5])
-    assert merged(groups, chain_of_three).tolist() == [0, 0, 0, 0, 0, 0, 1, 1]
-    all_of_them = np.array([0, 1, 1, 2, 2, 3, 3, 5])
-    assert merged(groups, all_of_them).tolist() == groups.tolist()
-    groups = np.repeat(np.arange(5), 2)
-    chain_of_four = np.array([0, 1, 1, 2, 2, 3, 3, 4, 5, 6])  # two of five would be left
-    assert merged(groups, chain_of_four).tolist() == groups.tolist()

@@ -16,7 +16,7 @@ from skcalib.utils.checking._arrays import (
     scale_weights,
     warn_if_normalized,
 )
-from skcalib.utils.checking._groups import group_codes, warn_of_copies, warn_of_table_twice
+from skcalib.utils.checking._groups import group_codes, warn_of_table_twice
 from skcalib.utils.checking._labels import as_label_matrix, as_labels, cut, joined_classes, shown
 from skcalib.utils.checking._names import label_of, natural_order, polarity, sets_of_columns
 from skcalib.utils.checking._proba import holds_proba, label_log_loss, with_unseen
@@ -100,20 +100,6 @@ class TestGroups:
         for row, code in zip(rows, codes):
             assert names[code] == "a={}, b={}, c={}".format(*row)
         assert sorted(set(rows)) == [rows[codes.tolist().index(k)] for k in range(len(names))]
-
-    def test_more_copies_than_a_tenth_are_told(self):
-        codes = np.append(np.arange(90), np.arange(10))
-        assert told(warn_of_copies, codes, None) == []
-        assert told(warn_of_copies, codes, np.zeros(100)) == []
-        assert told(warn_of_copies, np.append(np.arange(89), np.arange(11)), None)[0].startswith(
-            "11 of the 100 rows"
-        )
-        labels = np.arange(100) == 95  # the copy of row 5
-        assert (
-            "10 of the 100 rows of X are equal to an earlier one, 1 of them with another"
-            in (told(warn_of_copies, codes, labels)[0])
-        )
-        assert told(warn_of_copies, None, labels) == []
 
     def test_a_table_that_is_there_several_times_is_told(self):
         rng = np.random.default_rng(0)
