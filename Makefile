@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format docs ablations bench dist test-wheel check-release clean
+.PHONY: demo test test-quick lint format docs ablations bench dist test-wheel check-release clean
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,12 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# The tests that take less than a second each, without those of the benchmarks and the examples of
+# the guide and of docstrings.
+test-quick: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" \
+		--ignore=tests/benchmarks tests
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

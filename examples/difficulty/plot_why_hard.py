@@ -74,8 +74,9 @@ ax.set_xlabel("rank correlation with difficulty, within class")
 plt.show()
 
 # %%
-# **Learned:** digits that lie off center, or reach the left and right edges, are harder than others
-# of their class. How gray the pixels are says nothing about it, and neither does a random number.
+# **Learned:** digits that lie off center, or reach the left and right edges, are harder than
+# others of their class. How gray the pixels are says nothing about it, and neither does a random
+# number.
 #
 # With photos, a model of images and texts compares every image with every description in words.
 # The rest stays the same::

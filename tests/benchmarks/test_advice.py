@@ -10,6 +10,7 @@ from benchmarks.advice import POPULATIONS, guide_table, measured
 REPOSITORY = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["K = 2, n = 2000, logits times 0.5", "K = 3, n = 1500, logits times 2.0"]
 )

@@ -28,6 +28,7 @@ def texts(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # tiny sizes
 @pytest.mark.parametrize("name", bench.SPEED)
 def test_scripts_of_speed_run(name, monkeypatch, capsys):
@@ -37,6 +38,7 @@ def test_scripts_of_speed_run(name, monkeypatch, capsys):
     assert "bound" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_small_table_a_paper_is_made(texts, tmp_path, capsys):
     papers([*bench.PAPERS.split()[1:], "--data", str(texts), "--out", str(tmp_path), "--small"])

@@ -2,6 +2,7 @@ import json
 from importlib.util import find_spec
 
 import numpy as np
+import pytest
 
 from benchmarks import beside
 
@@ -31,6 +32,7 @@ def test_our_own_verdicts_are_held_to_their_level():
             assert row["accused"] <= 0.11, row
 
 
+@pytest.mark.slow
 def test_a_verdict_is_by_each_function_of_its_own():
     rng = np.random.default_rng(0)
     proba = rng.uniform(0.05, 0.95, 2000)

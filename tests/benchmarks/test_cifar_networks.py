@@ -47,6 +47,7 @@ def test_resnet18_has_18_layers_and_the_usual_size():
     assert round(n_weights(module) / 1e6, 2) == 11.17
 
 
+@pytest.mark.slow
 def test_vgg16_has_its_convolutions_and_one_linear_layer():
     module = cifar_vgg16()
     linear = [m for m in module.modules() if isinstance(m, nn.Linear)]

@@ -11,6 +11,7 @@ from skcalib.utils.computing import _tensors
 cuda = pytest.importorskip("benchmarks.cuda")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # tiny sizes
 def test_every_line_has_a_bound_and_agrees_with_the_host(monkeypatch, tmp_path):
     output = tmp_path / "figures.json"

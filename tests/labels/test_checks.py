@@ -75,6 +75,7 @@ def test_the_rate_is_exact_where_all_labels_are_checked():
     np.testing.assert_allclose([result.rate, *result.interval], exact, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_interval_holds_and_probabilities_are_calibrated():
     held, errors = [], []
     for seed in range(60):
@@ -119,6 +120,7 @@ def test_weights_count_samples():
     assert result.rate > wrong.mean() + 0.1
 
 
+@pytest.mark.slow
 def test_informative_draws_are_those_of_the_formula_and_err_less():
     rng = np.random.default_rng(0)
     score = rng.normal(9.0, 3.0, size=4000) * np.where(rng.random(4000) < 0.15, -1.0, 1.0)
@@ -145,6 +147,7 @@ def test_labels_that_are_all_certain_are_drawn_alike():
     np.testing.assert_allclose(inclusion(size, 20), 0.4)
 
 
+@pytest.mark.slow
 def test_draws_together_estimate_sums_without_bias():
     # Two draws, the second without what the first one had: the mean of the estimates is the sum.
     rng = np.random.default_rng(0)

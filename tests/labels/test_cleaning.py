@@ -48,6 +48,7 @@ class SoftRecorder(Recorder):
         return self
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ACTIONS)
 def test_every_action_repairs_random_flips(action):
     plain = LogisticRegression(C=0.01, max_iter=3000)
@@ -57,6 +58,7 @@ def test_every_action_repairs_random_flips(action):
     assert cleaning.score(TEST, Y_TEST) > noisy + 0.5 * (clean - noisy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ACTIONS)
 def test_what_the_estimator_is_given(action):
     cleaning = LabelCleaningClassifier(Recorder(), _finder(), action=action).fit(X, GIVEN)
@@ -101,6 +103,7 @@ def test_soft_labels_are_the_expected_loss():
     np.testing.assert_allclose(total, proba, atol=0.011)
 
 
+@pytest.mark.slow
 def test_an_estimator_with_soft_targets_gets_the_posterior_and_every_sample_once():
     cleaning = LabelCleaningClassifier(SoftRecorder(), _finder()).fit(X, GIVEN)
     samples, labels, weight, _ = cleaning.estimator_.seen_
@@ -123,6 +126,7 @@ def test_soft_targets_follow_the_samples_of_positive_weight():
     assert cleaning.estimator_.proba_.shape == (len(samples), 10)
 
 
+@pytest.mark.slow
 def test_a_pipeline_hands_soft_targets_to_its_last_step():
     pipe = make_pipeline(MinMaxScaler(), SoftRecorder())
     cleaning = LabelCleaningClassifier(make_pipeline(pipe), _finder()).fit(X, GIVEN)
@@ -141,6 +145,7 @@ def test_a_pipeline_hands_soft_targets_to_its_last_step():
         assert len(cleaning.estimator_[-1].seen_[0]) > len(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ACTIONS)
 def test_weight_zero_is_removal(action):
     weight = np.ones(len(X))
@@ -175,6 +180,7 @@ def test_verified_reaches_the_finder():
     assert not cleaning.finder_.issues_["is_issue"][~FLIPPED].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["soft", "weight"])
 def test_a_pipeline_takes_the_weights_at_its_last_step(action):
     pipe = make_pipeline(MinMaxScaler(), LogisticRegression(C=0.1, max_iter=1000))
@@ -188,6 +194,7 @@ def test_a_pipeline_takes_the_weights_at_its_last_step(action):
         assert cleaning.fit(X, GIVEN, sample_weight=weight).score(TEST, Y_TEST) > 0.88
 
 
+@pytest.mark.slow
 def test_at_the_end_of_a_pipeline_under_grid_search():
     pipe = make_pipeline(
         MinMaxScaler(),
@@ -204,6 +211,7 @@ def test_at_the_end_of_a_pipeline_under_grid_search():
     assert search.score(TEST, Y_TEST) > 0.88
 
 
+@pytest.mark.slow
 def test_folds_are_scored_against_the_given_labels():
     model = LabelCleaningClassifier(LinearDiscriminantAnalysis(), _finder(), action="relabel")
     score = cross_val_score(model, X, GIVEN, cv=KFold(3)).mean()
@@ -211,6 +219,7 @@ def test_folds_are_scored_against_the_given_labels():
     assert score < 0.82
 
 
+@pytest.mark.slow
 def test_text_labels_and_pickle():
     words = np.array([f"digit {k}" for k in range(10)])
     cleaning = LabelCleaningClassifier(GaussianNB(), _finder()).fit(X, words[GIVEN])
@@ -239,6 +248,7 @@ def test_a_class_that_is_cleaned_away_keeps_its_column():
     assert (proba[:, list(cleaning.classes_).index("digit 9 ")] == 0).all()
 
 
+@pytest.mark.slow
 def test_a_net_learns_soft_labels():
     pytest.importorskip("skorch")
     from skcalib.nets import MLP, CalibratedNetClassifier
@@ -253,6 +263,7 @@ def test_a_net_learns_soft_labels():
     assert cleaning.score(TEST.astype(np.float32) / 16, Y_TEST) > 0.88
 
 
+@pytest.mark.slow
 def test_a_recalibrated_or_frozen_finder_is_taken_as_it_is():
     finder = _finder().fit(X, GIVEN)
     frozen = LabelCleaningClassifier(GaussianNB(), FrozenEstimator(finder), action="relabel")
@@ -280,6 +291,7 @@ def test_verified_samples_are_those_of_positive_weight():
     np.testing.assert_array_equal(p[verified[weight > 0]], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["soft", "relabel", "drop", "weight"])
 def test_samples_of_none_of_the_classes_are_not_learned(action):
     given, _ = flip_labels(Y, fraction=0.1, random_state=0)
@@ -295,6 +307,7 @@ def test_samples_of_none_of_the_classes_are_not_learned(action):
     assert cleaning.fit(moved, given).estimator_.theta_.max() < 100
 
 
+@pytest.mark.slow
 def test_the_finder_and_the_classifier_print_their_seconds(capsys):
     cleaning = LabelCleaningClassifier(GaussianNB(), verbose=1).fit(X[:200], GIVEN[:200])
     lines = capsys.readouterr().out.splitlines()

@@ -52,6 +52,7 @@ def test_random_flips_are_found_and_counted(noise, fraction):
     assert finder.doubts_ == ()
 
 
+@pytest.mark.slow
 def test_flips_to_the_nearest_class_are_found():
     rng, rows = np.random.default_rng(0), np.arange(len(Y))
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
@@ -71,6 +72,7 @@ def test_flips_to_the_nearest_class_are_found():
     assert np.ptp(random.flip_matrix_[~np.eye(10, dtype=bool)]) < 1e-12
 
 
+@pytest.mark.slow
 def test_flips_from_class_to_class_are_found_with_few_samples_a_class():
     rng = np.random.default_rng(0)
     true = np.repeat(np.arange(40), 15)
@@ -84,6 +86,7 @@ def test_flips_from_class_to_class_are_found_with_few_samples_a_class():
     assert finder.noise_rate_ == pytest.approx(wrong.mean(), abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_flips_from_class_to_class_that_flexible_judges_have_learned(seed):
     X, y = make_blobs(1200, 8, centers=6, cluster_std=2.0, random_state=seed)
@@ -109,6 +112,7 @@ def test_probabilities_mean_what_they_say():
         assert (~flipped[inside]).mean() == pytest.approx(p[inside].mean(), abs=0.15)
 
 
+@pytest.mark.slow
 def test_any_classifier_gives_out_of_fold_probabilities():
     given, flipped = flip_labels(Y, fraction=0.1, random_state=0)
     pipe = make_pipeline(PCA(30, random_state=0), LinearDiscriminantAnalysis())
@@ -154,6 +158,7 @@ def test_the_only_sample_of_a_class_is_an_issue():
     assert np.isnan(finder.class_noise_rate_[list(finder.classes_).index(given[9])])
 
 
+@pytest.mark.slow
 def test_text_is_labels_as_good_as_numbers():
     given, _ = flip_labels(Y, fraction=0.1, random_state=0)
     numbers = LabelIssueFinder(_scorer()).fit(X, given).issues_
@@ -205,6 +210,7 @@ def test_weight_zero_is_removal_and_only_ratios_of_weights_infer():
     assert weighted.noise_rate_ == pytest.approx(rate, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:sample_weight sums to")
 def test_ten_of_each_are_no_more_evidence_than_one():
     given, _ = flip_labels(Y[:400], fraction=0.1, random_state=0)
@@ -218,6 +224,7 @@ def test_ten_of_each_are_no_more_evidence_than_one():
     np.testing.assert_allclose(widths, np.broadcast_to(widths[0], (3, 1)), rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.2, 1.0])
 @pytest.mark.parametrize("estimator", [None, _scorer(), GaussianNB()])
 def test_copies_do_not_judge_one_another(part, estimator):
@@ -235,6 +242,7 @@ def test_copies_do_not_judge_one_another(part, estimator):
     assert low <= flipped[rows].mean() <= high
 
 
+@pytest.mark.slow
 def test_equal_rows_with_unlike_labels_are_different_samples():
     given, _ = flip_labels(Y[:500], fraction=0.15, random_state=0)
     rows, labels = (
@@ -249,6 +257,7 @@ def test_equal_rows_with_unlike_labels_are_different_samples():
     assert np.mean(p[:20][right] > p[500:][right]) > 0.9
 
 
+@pytest.mark.slow
 def test_rows_that_repeat_by_nature_keep_their_frequencies():
     rng = np.random.default_rng(0)
     features = rng.integers(0, 8, (2500, 3)).astype(float)  # 512 rows, five of each
@@ -265,6 +274,7 @@ def test_rows_that_repeat_by_nature_keep_their_frequencies():
         LabelIssueFinder(KNeighborsClassifier(15)).fit(features, given)
 
 
+@pytest.mark.slow
 def test_near_twins_do_not_judge_one_another():
     given, flipped = flip_labels(Y[:500], fraction=0.2, random_state=0)
     noise = np.random.default_rng(0).normal(scale=0.1 * X.std(), size=(500, X.shape[1]))
@@ -304,6 +314,7 @@ def test_checks_are_drawn_in_proportion_to_weight():
     np.testing.assert_allclose(count / 3000, proba, atol=0.03)
 
 
+@pytest.mark.slow
 def test_the_interval_of_weighted_checks_holds_the_weighted_rate():
     # Heavy samples are wrong more often: unweighted checks would answer half the rate.
     rng = np.random.default_rng(0)
@@ -321,6 +332,7 @@ def test_the_interval_of_weighted_checks_holds_the_weighted_rate():
     assert n_holds >= 0.9 * 200
 
 
+@pytest.mark.slow
 def test_groups_of_any_kind_are_groups():
     given, _ = flip_labels(Y[:300], fraction=0.1, random_state=0)
     numbers = np.arange(300) // 3
@@ -385,6 +397,7 @@ def test_estimator_is_fitted_to_the_suggested_labels():
     np.testing.assert_allclose(finder.estimator_[-1].means_, expected[-1].means_)
 
 
+@pytest.mark.slow
 def test_table_is_ranked_and_keeps_the_index():
     pd = pytest.importorskip("pandas")
     given, _ = flip_labels(Y, fraction=0.1, random_state=0)
@@ -496,6 +509,7 @@ def test_probabilities_need_no_estimator():
     np.testing.assert_array_equal(np.sort(table["p_label_correct"]), table["p_label_correct"])
 
 
+@pytest.mark.slow
 def test_probabilities_take_text_labels_of_any_dtype():
     names = np.array(["ant", "bee", "cow"])
     given = PROBA.argmax(axis=1)
