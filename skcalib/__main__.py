@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from . import __version__
-from .report import CalibrationReport, add_commands
+from .report import CalibrationReport, add_commands, show_reading
 from .utils.meta._warnings import collecting
 
 
@@ -18,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         with collecting() as notes:
+            options.notes = notes
             status = int(options.run(options))
         for note in dict.fromkeys(notes):
             sys.stderr.write(f"Note: {note}\n")
@@ -47,16 +48,7 @@ def _report(options: argparse.Namespace) -> int:
             verbose=options.verbose,
         )
     report.save(options.output)
-    source = report.results_["method"]["source"]
-    rows = [f"{source['rows']} rows"]
-    rows += [f"{source[what]} {what}" for what in ("empty lines",) if what in source]
-    sys.stderr.write(
-        f"Read {', '.join(rows)} as {source['encoding']}; probabilities: "
-        f"{source['columns of probabilities']}\n"
-    )
-    ignored = source["columns not used"]
-    if ignored != "-":
-        sys.stderr.write(f"Columns that were not used: {ignored}\n")
+    show_reading(report.results_["method"]["source"], options.notes)
     verdict = report.results_["verdict"]
     if verdict["kind"] == "columns":
         sys.stderr.write(f"Note: {verdict['explanation']}\n")
@@ -78,9 +70,9 @@ def _parser() -> argparse.ArgumentParser:
         "report",
         help="write a report of predictions in a file",
         description="Write a report of predictions in a file with a header, as pandas or a "
-        "spreadsheet writes it, or in a parquet file: a column of labels, and a column of "
-        "probabilities for every class, called like its label. For two classes one column of "
-        "probabilities is enough. Other columns are not used.",
+        "spreadsheet writes it, or in a JSON, parquet, feather or npz file: a column of labels, "
+        "and a column of probabilities for every class, called like its label. For two classes "
+        "one column of probabilities is enough. Other columns are not used.",
     )
     add = report.add_argument
     add("predictions", type=Path, help="the file")

@@ -2,6 +2,7 @@
 
 from ..utils.meta._docs import fill_docstrings
 from ._commands import add_commands as add_commands  # for the command line of the package
+from ._commands import show_reading as show_reading
 from ._report import CalibrationReport
 from ._review import LabelReviewPage
 

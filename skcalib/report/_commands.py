@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .. import metrics
 from ..metrics import CalibrationWatch, calibration_error_interval
-from ._read import read_predictions
+from ._read import describe, read_predictions
 
 _FORMAT = "skcalib watch 1"
 # Metrics of (y_true, y_proba); those for several labels and for groups need more.
@@ -63,6 +63,14 @@ def add_commands(commands: Any) -> None:
     check.set_defaults(run=_check)
 
 
+def show_reading(source: Any, notes: list[str]) -> None:
+    """Write what was read, and then the notes so far, to the standard error."""
+    sys.stderr.write(describe(source))
+    for note in dict.fromkeys(notes):
+        sys.stderr.write(f"Note: {note}\n")
+    notes.clear()
+
+
 def _add_columns(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
@@ -101,6 +109,7 @@ def _check(options: argparse.Namespace) -> int:
         groups=table["groups"],
         random_state=options.seed,
     )
+    show_reading(table["source"], options.notes)
     verdict, status = "Cannot tell", 3
     if high <= limit:
         verdict, status = "Passes", 0
@@ -121,7 +130,7 @@ def _watch(options: argparse.Namespace) -> int:
             f"{options.predictions} must be a file that was not added before, got the one of "
             f"{state.files[digest]}."
         )
-    y_true, y_proba, by = _look(options, state)
+    y_true, y_proba, by, source = _look(options, state)
     watch = state.watch or CalibrationWatch(state.alpha, labels=state.classes)
     name = options.name or f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
     watch.update(y_true, y_proba, by=by, name=name)
@@ -133,6 +142,7 @@ def _watch(options: argparse.Namespace) -> int:
         "watch": json.loads(watch.to_json()),
     }
     _replace(options.state, json.dumps(kept) + "\n")
+    show_reading(source, options.notes)
     if watch.alarm_ is not None:
         sys.stdout.write(f"Alarm. {watch.alarm_}\n")
         return 1
@@ -175,8 +185,8 @@ def _read_state(path: Path, alpha: float | None) -> _State:
     return state
 
 
-def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any]:
-    """Return labels, probabilities and groups; the first file determines the classes."""
+def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any, Any]:
+    """Return labels, probabilities, groups, what was read; the first file fixes the classes."""
     positive = state.classes[1] if state.classes is not None and state.single else None
     table = read_predictions(
         options.predictions,
@@ -204,7 +214,7 @@ def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any]:
         )
     if not single:
         y_proba = y_proba[:, [labels.index(name) for name in state.classes]]
-    return y_true, y_proba, _groups(table["by"])
+    return y_true, y_proba, _groups(table["by"]), table["source"]
 
 
 def _groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:

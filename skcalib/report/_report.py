@@ -314,31 +314,32 @@ class CalibrationReport:
         random_state: Any = 0,
         verbose: int = 0,
     ) -> Self:
-        """Create the report of predictions in a CSV or parquet file.
+        """Create the report of predictions in a file: CSV, JSON, parquet, feather or npz.
 
         The file has a header, a column of labels and a column of probabilities for each class;
         other columns are not used. The separator (comma, semicolon, tab or bar), the decimal sign
-        and the encoding are detected, and gzip is unpacked. Parquet files need ``pyarrow``.
-        ``python -m skcalib report predictions.csv -o report.html`` does the same and saves the
-        page.
+        and the encoding are detected, and gzip is unpacked. JSON holds an object for each sample,
+        in an array or on lines; npz, arrays of labels and of probabilities or logits. Parquet and
+        feather files need ``pyarrow``. ``python -m skcalib report predictions.csv -o report.html``
+        does the same and saves the page.
 
         Parameters
         ----------
         path : str or path
             The file.
         label : str, default=None
-            Name of the column of labels. None uses the first column named "label", "y_true", "y",
-            "target" or similar.
+            Name of the column of labels. None uses the column named "label", "y_true", "y",
+            "target", "truth" or similar; where several could be meant, it has to be given.
         classes : sequence of str or dict of str to str, default=None
             Names of the columns of probabilities. A dict, or items such as "prob_0=bus", assign
             classes to columns; otherwise labels 0, 1, ... belong to the columns in this order,
-            unless columns are named after the labels. None uses the columns named after the
-            labels (also with a common prefix or suffix: "p_cat", "p_dog"), with others if rows
-            need them to sum to 1; or, for two classes, the only column of probabilities.
+            unless columns are named after the labels. None uses the columns that are named as
+            exporters do: the label alone, "p_cat", "prob_cat", "proba_cat", "pred_cat",
+            "prob.cat", ".pred_cat", "P(cat)", "p0"; or, for two classes, one column such as
+            "p_1", "proba" or "score". Of several that fit none is taken.
         pos_label : str, default=None
             The positive class, if there is a single column of probabilities. None uses the class
-            in its name ("prob_0", "P(no)", "not_spam"), or the second of pairs such as 0 and 1, no
-            and yes.
+            in its name ("prob_0", "P(no)"), or the second of pairs such as 0 and 1, no and yes.
         sample_weight : str, default=None
             Name of the column of weights.
         by : sequence of str, default=()
@@ -361,8 +362,9 @@ class CalibrationReport:
         Warns
         -----
         SkcalibWarning
-            If lines of the file are within quoted cells, as after a quotation mark that is never
-            closed.
+            If all labels are the most probable class where chance excludes it; if an unused column
+            seems to hold groups or models; if lines of the file are within quoted cells, as after
+            a quotation mark that is never closed.
         """
         path = Path(path)
         step = print_elapsed("CalibrationReport", verbose, f"reading {path.name}")

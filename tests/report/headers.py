@@ -36,31 +36,16 @@ FORMS = {
     "scikit-learn": "proba_{}",
     "pandas": "prob_{}",
     "short": "p_{}",
-    "dotted": "p.{}",
+    "predicted": "pred_{}",
     "caret, mlr": "prob.{}",
     "tidymodels": ".pred_{}",
-    "make.names": "X{}",
-    "suffix": "{}_prob",
-    "suffix of R": "{}.prob",
-    "words": "Probability of {}",
     "brackets": "P({})",
     "JMP": "Prob[{}]",
-    "Stata": "Pr({})",
-    "KNIME": "P (churn={})",
     "RapidMiner": "confidence({})",
-    "SAS": "P_churn{}",
     "CatBoost": "Probability:Class={}",
-    "Azure": 'Scored Probabilities for Class "{}"',
-    "DataRobot": "churn_{}_PREDICTION",
-    "Vertex": "churn_{}_score",
-    "Dataiku": "proba_{}",
     "PyCaret": "prediction_score_{}",
     "y_proba": "y_proba_{}",
     "predict_proba": "predict_proba_{}",
-    "given x": "P(y={}|x)",
-    "class": "class_{}",
-    "softmax": "softmax_{}",
-    "SPSS": "$XP-{}",
     "H2O": "p{}",
 }
 
@@ -97,40 +82,35 @@ def of_one_class() -> Iterator[Header]:
             yield Header(form, labels, {text.format(label): label}, {})
 
 
-# Names of one column with the class that it means, "refused" where nobody can tell.
+# Names of one column with the class that it means, "refused" where the name has no known form.
 SINGLE: list[tuple[str, tuple[str, str], str]] = [
     *[
         (name, ("0", "1"), "1")
         for name in """score prob probability p proba y_proba y_prob y_score Prediction pred_proba
-        Scored_Probabilities churn_probability fraud_score risk p1 prob1 proba_1 p_1 prob_yes
-        prob_true P(yes) positive prob_pos p_positive model_1 probability_v1 predicted_risk
-        P(churn) churn_score prob_churn Pr(churn) probability.of.churn .pred_1 X1 1""".split()
+        p_hat yhat oof risk p1 proba_1 p_1 prob_1 P(1) .pred_1 1""".split()
     ],
     *[
         (name, ("0", "1"), "0")
-        for name in """p0 prob0 proba_0 p_0 prob_no prob_false P(no) negative prob_neg p_negative
-        .pred_0 X0 P(0) P(y=0) y_proba_0 prob_not_1 not_1 p_false class_0 0 churn_0 1-p_1 1-p
-        P(churn=0) probNo prob0.0""".split()
+        for name in """p0 proba_0 p_0 prob_0 .pred_0 P(0) y_proba_0 0 prob.0""".split()
     ],
     *[
         (name, ("0", "1"), "refused")
         for name in """model_0 fold0_prob run_0 seed0 p_not_fraud no_default_prob not_churn
-        one_minus_p prob_0_1""".split()
+        one_minus_p prob_0_1 P(no) prob_not_1 churn_probability 1-p_1 X1 prob_yes P(churn)
+        confidence""".split()
     ],
     ("p_spam", ("ham", "spam"), "spam"),
     ("p_ham", ("ham", "spam"), "ham"),
-    ("p_not_spam", ("ham", "spam"), "ham"),
+    ("p_not_spam", ("ham", "spam"), "refused"),
     ("P(not fraud)", ("not fraud", "fraud"), "not fraud"),
-    ("fraud_probability", ("not fraud", "fraud"), "fraud"),
+    ("p_fraud", ("not fraud", "fraud"), "fraud"),
     ("score", ("ham", "spam"), "refused"),
     ("prob_1", ("ham", "spam"), "refused"),
     ("p_no", ("no", "yes"), "no"),
     ("p_yes", ("no", "yes"), "yes"),
-    ("p_0", ("no", "yes"), "no"),
-    ("p_1", ("no", "yes"), "yes"),
+    ("p_1", ("no", "yes"), "refused"),
     ("score", ("no", "yes"), "yes"),
     ("prob_n", ("n", "y"), "n"),
-    ("y_prob", ("n", "y"), "y"),
     ("p_False", ("False", "True"), "False"),
     ("p_0", ("False", "True"), "False"),
     ("p_-1", ("-1", "1"), "-1"),

@@ -48,7 +48,7 @@ TABLES = {
     "in per cent": (table([f"{y},{100 * p:.1f},x" for y, p in zip(Y, P)]), r"in \[0, 1\]"),
     "decimal comma between commas": (
         table([f"{y},{p:.3f}".replace(".", ",") for y, p in zip(Y, P)], "label,prob"),
-        r"in \[0, 1\], got \d+ in line 2",
+        "must have 2 columns, got 3 in line 2",
     ),
     "header again": (with_row(HEAD), "called like its label .0, 1, label."),
     "header again of three": (
@@ -75,7 +75,7 @@ TABLES = {
     "rounded": (table(["a,0.33,0.33,0.33"] * 9 + ROWS_OF_THREE, THREE), "need more digits"),
     "logits": (
         table([f"{y},{p - 3:.3f},x" for y, p in zip(Y, P)]),
-        "columns of numbers in .0, 1.: none",
+        r"'prob' .* in \[0, 1\], got -\d.\d+ in line 2",
     ),
     "class without a column": (
         with_row("d,0.5,0.25,0.25", 3, ROWS_OF_THREE, THREE),
@@ -84,7 +84,7 @@ TABLES = {
     "two models": (
         table(
             [f"{y},{1 - p:.3f},{p:.3f},{p:.3f},{1 - p:.3f}" for y, p in zip(Y, P)],
-            "label,a_0,a_1,b_0,b_1",
+            "label,p_0,p_1,prob_0,prob_1",
         ),
         "classes must say which columns",
     ),
@@ -94,6 +94,7 @@ TABLES = {
         "pos_label must say",
     ),
     "of model 0": (table(head="label,model_0,note"), "pos_label must say"),
+    "of no": (table(head="label,P(no),note"), "pos_label must say"),
     "of no fraud": (table(head="label,p_not_fraud,note"), "pos_label must say"),
     "numbered columns of words": (
         table(["bus,0.5,0.25,0.25", "car,0.25,0.5,0.25"] * 9, "label,prob_0,prob_1,prob_2"),
@@ -121,7 +122,7 @@ TABLES = {
     "line separator within a name": (table(head="label,prob,no\u2028te"), 40),
     "quoted line break in the header": (table(head='label,prob,"no\nte"'), 40),
     "carriage returns": (table().replace("\n", "\r\n"), 40),
-    "probability of no": (table(head="label,P(no),note"), 40),
+    "probability of 0": (table(head="label,P(0),note"), 40),
 }
 
 
@@ -149,7 +150,7 @@ def test_what_was_read_is_told(tmp_path):
     with pytest.warns(UserWarning, match=r"20 rows were read, and 20 more lines .* in row 11: is"):
         source = read_predictions(path)["source"]
     assert source["lines within quoted cells"] == 20
-    path.write_bytes(TABLES["probability of no"][0].encode())
+    path.write_bytes(TABLES["probability of 0"][0].encode())
     found = read_predictions(path)
     assert found["pos_label"] == "0"
-    assert found["source"]["columns of probabilities"] == "P(no) (of 0)"
+    assert found["source"]["columns of probabilities"] == "P(0) (of 0)"

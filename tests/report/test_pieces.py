@@ -542,22 +542,28 @@ def test_lines_of_a_file_are_counted(text, source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "fits", "mostly"),
+    ("values", "refusal"),
     [
-        ([0.0, 0.0, 1.0], True, False),
-        ([0.0, 0.0, 0.0], False, False),
-        ([0.2, 0.3, 1.1], False, True),
-        ([0.2, -0.1, 0.3], False, True),
-        ([0.2, np.nan, 0.3], False, True),
-        (["0.2", "x", "0.3"], False, True),
-        (["0.2", "x", "0.3", "y"], False, False),
-        ([1, 0, 1], True, False),
+        ([0.2, 0.3, 0.9], None),
+        ([0.0, 0.3, 0.9], None),
+        ([0.2, 0.3, 1.1], "got 1.1 in line 4"),
+        ([0.2, -0.1, 0.3], "got -0.1 in line 3"),
+        ([0.2, np.nan, 0.3], "got nan in line 3"),
+        (["0.2", "x", "0.3"], "got x in line 3"),
+        (["0.2", "x", "0.3", "y"], r"in \[0, 1\]: none"),
+        ([0.0, 0.0, 0.0], r"in \[0, 1\]: none"),
     ],
 )
-def test_which_columns_may_be_probabilities(values, fits, mostly):
-    table = _read._Table("p.csv", pd.DataFrame({"p": values}), ["p"], "label")
-    assert table._could_be("p") is fits
-    assert table._mostly_fits("p") is mostly
+def test_which_columns_may_be_probabilities(values, refusal, tmp_path):
+    path = tmp_path / "p.csv"
+    labels = [0, 1, 1, 0][: len(values)]
+    pd.DataFrame({"label": labels, "q": values, "note": "x"}).to_csv(path, index=False)
+    if refusal is None:
+        read = _read.read_predictions(path, pos_label="1")
+        np.testing.assert_array_equal(read["y_proba"], values)
+    else:
+        with pytest.raises(ValueError, match=refusal):
+            _read.read_predictions(path, pos_label="1")
 
 
 def test_parts_of_a_page_do_not_change():

@@ -128,7 +128,7 @@ def test_classes_without_samples_complete_the_rows(frame, tmp_path):
     check(frame[frame["label"] != "dog"], tmp_path / "p.csv")
 
 
-@pytest.mark.parametrize("name", ["p_{}", "{} (probability)", "proba.{}"])
+@pytest.mark.parametrize("name", ["p_{}", ".pred_{}", "P({})", "prob.{}", "p{}"])
 def test_columns_may_share_a_prefix_or_an_ending(frame, tmp_path, name):
     renamed = frame.rename(columns={n: name.format(n) for n in NAMES})
     _, proba, _ = as_read(renamed, tmp_path / "p.csv")
@@ -156,10 +156,10 @@ def test_one_column_of_probabilities(binary, tmp_path, column, label):
 
 
 def test_one_of_many_columns_is_named_and_so_is_the_label(binary, tmp_path):
-    given = pd.DataFrame({"Label": binary["label"], "score": binary["1"], "share": 0.3})
-    with pytest.raises(ValueError, match=r"numbers in \[0, 1\]: score, share\.$"):
+    given = pd.DataFrame({"Label": binary["label"], "lgb": binary["1"], "share": 0.3})
+    with pytest.raises(ValueError, match=r"numbers in \[0, 1\]: lgb, share\.$"):
         as_read(given, tmp_path / "p.csv")
-    found = as_read(given, tmp_path / "p.csv", classes=["score"])[2]
+    found = as_read(given, tmp_path / "p.csv", classes=["lgb"])[2]
     assert found["pos_label"] == "1"
     np.testing.assert_array_equal(found["y_proba"], binary["1"])
 
@@ -232,11 +232,10 @@ def test_file_gives_the_report_of_its_columns(frame, tmp_path):
         ("label,a,b\n,.5,.5\nb,.5,.5\n", "'label' .* must hold labels, got none in line 2"),
         ("label,a\nb,0.5\nc,0.5\n", "must have a column of probabilities for every|pos_label"),
         ("label,a,b\na,90,10\nb,10,90\n", r"'a' .* in \[0, 1\], got 90.* in line 2"),
-        ("label,a,b\na,90%,10%\nb,10%,90%\n", r"'a' .* in \[0, 1\], got 90% in line 2"),
         ("label,a,b\na,nan,.1\nb,.5,.5\n", r"'a' .* in \[0, 1\], got nan in line 2"),
         (",y,p\n0,1,99.5\n7,0,.5\n", r"Column 'p' .* in \[0, 1\], got 99.5 in line 2"),
-        ("id,y,p\n0,1,99.5\n7,0,.5\n", r"columns of numbers in \[0, 1\]: none\.$"),
-        ("pred,y,p\n0,1,99.5\n1,0,.5\n", r"columns of numbers in \[0, 1\]: pred\.$"),
+        ("id,y,q\n0,1,99.5\n7,0,.5\n", r"columns of numbers in \[0, 1\]: none\.$"),
+        ("pred,y,p\n0,1,99.5\n1,0,.5\n", r"Column 'p' .* in \[0, 1\], got 99.5 in line 2"),
     ],
 )
 def test_bad_file_is_refused_in_one_sentence(text, message, tmp_path, capsys):
@@ -304,7 +303,8 @@ def test_command_writes_a_page(frame, tmp_path):
     run = subprocess.run([*command, "--title", "Pets"], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("Too few samples to tell: an error of ")
     assert run.stderr == (
-        "Read 120 rows as utf-8; probabilities: dog, a, b, cat\n"
+        "Read 120 rows as utf-8; labels: label; probabilities: dog, a, b, cat; "
+        "classes: dog, a, b, cat\n"
         "Columns that were not used: (column 1), id\n"
     )
     assert "<h1>Pets</h1>" in page.read_text(encoding="utf-8")
@@ -412,7 +412,7 @@ def test_the_command_reads_parquet_and_tells_what_it_is_at(binary, tmp_path, cap
     told, headline = capsys.readouterr().err, output.read_text()
     assert told.startswith("[CalibrationReport] reading p.parquet, ")
     assert "\n[CalibrationReport] calibrators, " in told
-    assert "Read 80 rows as parquet; probabilities: 0, 1" in told
+    assert "Read 80 rows as parquet; labels: label; probabilities: 0, 1; classes: 0, 1" in told
     assert headline.startswith("# p\n")
     assert main(["report", str(path), "-o", str(output)]) == 0
     assert "[CalibrationReport]" not in capsys.readouterr().err
@@ -433,15 +433,15 @@ def test_ctrl_c_ends_the_command_with_one_line(binary, tmp_path, capsys, monkeyp
 def test_a_name_may_hold_a_line_break(tmp_path):
     path = tmp_path / "p.csv"
     rows = "".join(
-        f"{'ab'[k % 2]},{0.5 + 0.3 * (k % 2)},{0.5 - 0.3 * (k % 2)}\n" for k in range(30)
+        f"{'ab'[k // 3 % 2]},{0.5 + 0.3 * (k % 2)},{0.5 - 0.3 * (k % 2)}\n" for k in range(30)
     )
     for between in ("\n", "\u2028"):
-        path.write_text(f'label,"prob{between}b","prob{between}a"\n{rows}')
+        path.write_text(f'"true{between}label",p_b,p_a\n{rows}')
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = read_predictions(path)
+            found = read_predictions(path, "true label")
         assert found["labels"] == ["b", "a"]
-        assert found["source"]["columns of probabilities"] == "prob b (of b), prob a (of a)"
+        assert found["source"]["columns of probabilities"] == "p_b (of b), p_a (of a)"
 
 
 def test_a_positive_label_that_is_none(binary, tmp_path):

@@ -1,0 +1,317 @@
+"""Files as other tools write them: read as they were meant, or refused with the cause."""
+
+import gzip
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit, softmax
+
+from skcalib.__main__ import main
+from skcalib.report._read import read_predictions
+from skcalib.utils import SkcalibWarning
+
+RNG = np.random.default_rng(0)
+N = 200
+P = np.round(RNG.beta(2, 2, N), 4)
+Y = (RNG.random(N) < P).astype(int)
+BOTH = np.column_stack([1 - P, P])
+NAMES = np.array(["neg", "pos"])
+
+
+def check(path, classes=("0", "1"), expected=BOTH, labels=None, **options):
+    """The probabilities of every class and the labels are those that were written."""
+    found = read_predictions(path, **options)
+    labels = np.array(classes)[Y] if labels is None else labels
+    np.testing.assert_array_equal(found["y_true"], labels)
+    if found["y_proba"].ndim == 1:
+        k = list(classes).index(found["pos_label"])
+        np.testing.assert_allclose(found["y_proba"], expected[:, k], atol=1e-9)
+    else:
+        columns = [found["labels"].index(name) for name in classes]
+        np.testing.assert_allclose(found["y_proba"][:, columns], expected, atol=1e-9)
+    return found
+
+
+LISTS = {
+    "Python": lambda row: str(row.tolist()),
+    "numpy": lambda row: str(row),
+    "torch": lambda row: f"tensor({row.tolist()})",
+    "Spark": lambda row: f"DenseVector({row.tolist()})",
+    "Spark as JSON": lambda row: json.dumps(
+        {"vectorType": "dense", "length": 2, "values": row.tolist()}
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_a_list_in_one_cell(form, tmp_path):
+    path = tmp_path / "p.csv"
+    cells = [LISTS[form](row) for row in BOTH]
+    pd.DataFrame({"label": Y, "probability": cells, "prediction": 1.0}).to_csv(path, index=False)
+    check(path)
+    pd.DataFrame({"label": NAMES[Y], "probability": cells}).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"of the lists .*--classes probability\[0\]=CLASS"):
+        read_predictions(path)
+    named = {"probability[0]": "neg", "probability[1]": "pos"}
+    found = read_predictions(path, classes=named)
+    np.testing.assert_allclose(found["y_proba"], BOTH)
+
+
+@pytest.mark.parametrize("write", [str, json.dumps])
+def test_scores_of_hugging_face_have_names(write, tmp_path):
+    path = tmp_path / "p.csv"
+    cells = []
+    for row in BOTH:
+        order = np.argsort(-row)  # the likeliest first, as a pipeline writes them
+        cells.append(write([{"label": NAMES[k].item(), "score": row[k].item()} for k in order]))
+    pd.DataFrame({"label": NAMES[Y], "scores": cells}).to_csv(path, index=False)
+    check(path, NAMES)
+
+
+@pytest.mark.parametrize("form", ["records", "lines", "columns", "lists"])
+def test_json(form, tmp_path):
+    path = tmp_path / "p.json"
+    frame = pd.DataFrame({"label": Y, "prob_0": BOTH[:, 0], "prob_1": BOTH[:, 1]})
+    if form == "lists":
+        frame = pd.DataFrame({"label": Y, "probs": BOTH.tolist()})
+    orient = "list" if form == "columns" else "records"
+    records = frame.to_dict(orient)
+    text = json.dumps(records)
+    if form == "lines":
+        text = "\n".join(json.dumps(record) for record in records)
+    path.write_text(text)
+    assert check(path)["source"]["encoding"] == "JSON"
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000, '{"label": 1', '{"label": 1}\n[2]'])
+def test_what_is_no_json_is_refused(text, tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text("{" + text if text.startswith("[") else text)
+    with pytest.raises(ValueError, match=r"must be JSON|must have"):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize("name", ["probs", "logits"])
+@pytest.mark.parametrize("one_hot", [False, True])
+def test_arrays_of_numpy(name, one_hot, tmp_path):
+    path = tmp_path / "p.npz"
+    values = np.log(BOTH + 1e-6) + 3 if name == "logits" else BOTH
+    np.savez(path, **{name: values, "labels": np.eye(2)[Y] if one_hot else Y})
+    found = check(path, expected=softmax(values, axis=1) if name == "logits" else BOTH)
+    assert ("softmax" in found["source"]["columns of probabilities"]) == (name == "logits")
+    np.savez(path, probs=BOTH, labels=Y[:-1])
+    with pytest.raises(ValueError, match="must hold arrays with one row for each sample"):
+        read_predictions(path)
+
+
+def test_feather(tmp_path):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"label": Y, "prob_1": P, "prob_0": 1 - P}).to_feather(tmp_path / "p.feather")
+    check(tmp_path / "p.feather")
+    (tmp_path / "p.feather").write_bytes(b"ARROW1\0\0")
+    with pytest.raises(ValueError, match="must be a whole feather file, got: "):
+        read_predictions(tmp_path / "p.feather")
+
+
+def test_a_pickle_is_refused(tmp_path):
+    pd.DataFrame({"label": Y, "prob_1": P}).to_pickle(tmp_path / "p.pkl")
+    with pytest.raises(ValueError, match="got a pickle, which could run code: write it as CSV"):
+        read_predictions(tmp_path / "p.pkl")
+
+
+def test_one_hot_labels(tmp_path):
+    path = tmp_path / "p.csv"
+    y, proba = RNG.integers(0, 3, N), RNG.dirichlet([1, 1, 1], N)
+    frame = pd.DataFrame({"id": np.arange(N)})
+    for k, name in enumerate("abc"):
+        frame[name], frame[f"pred_{name}"] = (y == k).astype(int), proba[:, k]
+    frame.to_csv(path, index=False)
+    found = check(path, ("a", "b", "c"), proba, np.array(["a", "b", "c"])[y])
+    assert found["source"]["column of labels"] == "a, b, c"
+    frame.assign(a=1).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="got several or none in columns a, b, c"):
+        read_predictions(path)
+
+
+def test_distribution_of_weka(tmp_path):
+    path = tmp_path / "p.csv"
+    lines = ["inst#,actual,predicted,error,distribution"]
+    for i, (y, (a, b)) in enumerate(zip(Y, BOTH.round(4))):
+        pair = f"*{a:.4f},{b:.4f}" if a > b else f"{a:.4f},*{b:.4f}"
+        lines.append(f"{i + 1},{y + 1}:{NAMES[y]},{(b > a) + 1}:{NAMES[int(b > a)]},,{pair}")
+    path.write_text("\n".join(lines) + "\n")
+    check(path, NAMES)
+
+
+@pytest.mark.parametrize("more", [",", ",,"])
+def test_separators_at_the_end_of_rows(more, tmp_path):
+    path = tmp_path / "p.csv"
+    rows = [f"{y},{p}{more}" for y, p in zip(Y, P)]
+    path.write_text("\n".join(["label,prob_1", *rows]) + "\n")
+    check(path)
+    path.write_text("\n".join([f"label,prob_1{more}", *rows]) + "\n")
+    check(path)
+
+
+def test_percent_signs(tmp_path):
+    path = tmp_path / "p.csv"
+    cells = [f"{100 * p:.2f} %" for p in P]
+    pd.DataFrame({"label": Y, "prob": cells}).to_csv(path, index=False)
+    found = check(path)
+    assert found["source"]["columns of probabilities"] == (
+        "prob (of 1), percent signs divided by 100"
+    )
+    pd.DataFrame({"label": Y, "prob": 100 * P}).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"in line 2; divide percentages by 100\.$"):
+        read_predictions(path)
+
+
+def test_logits_by_name(tmp_path):
+    path = tmp_path / "p.csv"
+    z = np.round(logit(P), 6)
+    pd.DataFrame({"label": Y, "logit": z}).to_csv(path, index=False)
+    check(path, expected=np.column_stack([expit(-z), expit(z)]))
+    pd.DataFrame({"label": Y, "logit_0": 1.0, "logit_1": z}).to_csv(path, index=False)
+    check(path, expected=softmax(np.column_stack([np.ones(N), z]), axis=1))
+    # Log-odds of both classes are no logits of a softmax, whose odds are their difference.
+    pd.DataFrame({"label": Y, "logit_0": -z, "logit_1": z}).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="got one that is minus the other, as log-odds are"):
+        read_predictions(path)
+
+
+Q = np.round(RNG.uniform(0.1, 0.9, N), 4)
+S = RNG.integers(0, 2, N)
+DUMMIES = {
+    "dummies": {"p_1": P, "sex_0": 1 - S, "sex_1": S},
+    "dummies beside proba": {"proba": P, "sex_0": 1 - S, "sex_1": S},
+    "shares": {"p_1": P, "share_0": Q, "share_1": 1 - Q},
+    "shares beside proba": {"proba": P, "share_0": Q, "share_1": 1 - Q},
+    "features": {"p_1": P, **{f"x{k}": RNG.normal(size=N) for k in range(30)}},
+    "predicted classes": {"p_1": P, "pred_0": 1 - S, "pred_1": S},
+    "features of the form": {"p_1": P, "prob_0": 7 * Q, "prob_1": 9 * Q},
+    "the largest": {"prob_0": 1 - P, "prob_1": P, "p": np.maximum(P, 1 - P)},
+    "the same twice": {"prob_0": 1 - P, "prob_1": P, "proba": P},
+    "two of one name": {"p_1": P, "decile": 3, "decile (2)": Q},
+}
+
+
+@pytest.mark.parametrize("case", DUMMIES)
+def test_unused_columns_never_decide(case, tmp_path):
+    path = tmp_path / "p.csv"
+    frame = pd.DataFrame({"label": Y, **DUMMIES[case]})
+    for order in (list(frame), list(frame)[::-1]):
+        frame[order].rename(columns={"decile (2)": "decile"}).to_csv(path, index=False)
+        check(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "named"),
+    [
+        ({"p_1": P, "proba_1": Q}, "p_1; proba_1|proba_1; p_1"),
+        ({"p_1": P, "proba": Q}, "p_1; proba"),
+        ({"prob_0": 1 - P, "prob_1": P, "p_0": Q, "p_1": 1 - Q}, "p_0, p_1; prob_0, prob_1"),
+        ({"prob_0": 1 - P, "prob_1": P, "proba": Q}, "prob_0, prob_1; proba"),
+        ({"oof_lgb": P, "oof_xgb": Q}, r"\[0, 1\]: oof_lgb, oof_xgb"),
+    ],
+)
+def test_two_candidates_are_refused_with_both_named(columns, named, tmp_path):
+    path = tmp_path / "p.csv"
+    pd.DataFrame({"label": Y, **columns}).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=named):
+        read_predictions(path)
+
+
+def test_two_columns_of_labels(tmp_path):
+    path = tmp_path / "p.csv"
+    predicted = (P > 0.5).astype(int)
+    frame = pd.DataFrame({"gold": Y, "label": predicted, "prob_0": 1 - P, "prob_1": P})
+    frame.to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"where .* has several, got label, gold: --label"):
+        read_predictions(path)
+    check(path, label="gold")
+    # The same labels by other names, or a column that holds none.
+    frame.assign(label=NAMES[Y]).to_csv(path, index=False)
+    check(path)
+    frame.assign(label=Q, gold=Y).to_csv(path, index=False)
+    check(path)
+
+
+def test_labels_that_are_predictions_are_said_first(tmp_path, capsys):
+    path = tmp_path / "p.csv"
+    pd.DataFrame({"label": NAMES[(P > 0.5) * 1], "neg": 1 - P, "pos": P}).to_csv(path, index=False)
+    expected = np.minimum(P, 1 - P).sum()
+    with pytest.warns(SkcalibWarning, match=f"in all {N} rows, .* expect {expected:.0f} errors"):
+        read_predictions(path)
+    assert main(["report", str(path), "-o", str(tmp_path / "r.md")]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[1].startswith(f"Note: Labels 'label' of {path} are the most probable class")
+    # A sure and right model, whose labels chance allows.
+    sure = np.where(Y, 0.9999, 0.0001)
+    pd.DataFrame({"label": Y, "prob_1": sure}).to_csv(path, index=False)
+    check(path, expected=np.column_stack([1 - sure, sure]))
+
+
+def test_columns_of_groups_and_of_models_are_named(tmp_path):
+    path = tmp_path / "p.csv"
+    frame = pd.DataFrame({"label": Y, "p_1": P, "patient_id": np.arange(N) // 4})
+    frame.to_csv(path, index=False)
+    with pytest.warns(
+        SkcalibWarning, match=r"'patient_id' .* 50 in 200 rows: .* --groups patient"
+    ):
+        read_predictions(path)
+    check(path, groups="patient_id")
+    pd.DataFrame({"label": Y, "p_1": P, "model_name": NAMES[S]}).to_csv(path, index=False)
+    with pytest.warns(SkcalibWarning, match="'model_name' of .* has 2 values"):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize("command", ["report", "check", "watch"])
+def test_every_command_prints_columns_and_classes(command, tmp_path, capsys):
+    path = tmp_path / "p.csv"
+    pd.DataFrame({"truth": NAMES[Y], "p_neg": 1 - P, "p_pos": P, "id": 1}).to_csv(
+        path, index=False
+    )
+    more = {
+        "report": ["-o", str(tmp_path / "r.md")],
+        "check": ["--max-error", ".5"],
+        "watch": ["--state", str(tmp_path / "state.json")],
+    }
+    assert main([command, str(path), *more[command]]) == 0
+    assert capsys.readouterr().err.startswith(
+        "Read 200 rows as utf-8; labels: truth; probabilities: p_neg (of neg), p_pos (of pos); "
+        "classes: neg, pos\nColumns that were not used: id\n"
+    )
+
+
+def test_the_confidence_in_an_answer_that_is_right_or_wrong(tmp_path):
+    path = tmp_path / "p.csv"
+    pd.DataFrame({"question": range(N), "is_correct": Y == 1, "confidence": P}).to_csv(
+        path, index=False
+    )
+    check(path, ("False", "True"))
+
+
+def test_cost_is_linear_in_unused_columns(tmp_path):
+    path = tmp_path / "p.csv"
+    seconds = []
+    for n_columns in (500, 4000):
+        unused = {f"c{k}": np.full(N, 0.3) for k in range(n_columns)}
+        pd.DataFrame({"label": Y, "prob_1": P, **unused}).to_csv(path, index=False)
+        start = time.perf_counter()
+        check(path)
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 24 * seconds[0]  # 8 if linear, 64 if quadratic
+
+
+def test_bombs_are_refused_and_blank_lines_cost_nothing(tmp_path):
+    path = tmp_path / "p.csv.gz"
+    path.write_bytes(gzip.compress(b"label,prob_1\n" + b"0" * 10_000_000))
+    with pytest.raises(ValueError, match="got more than 200 times its size unpacked"):
+        read_predictions(path)
+    path.write_bytes(b"\n" * 1_000_000 + pd.DataFrame({"label": Y, "p_1": P}).to_csv().encode())
+    start = time.perf_counter()
+    check(path)
+    assert time.perf_counter() - start < 10
