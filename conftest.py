@@ -34,11 +34,19 @@ ON_GPU = pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="torc
 
 # Every run draws the same examples, and a slow machine fails none of them. New ones are searched
 # for by `pytest --hypothesis-profile=default`.
-with suppress(ImportError):
+if find_spec("hypothesis") is not None:
     from hypothesis import settings
+    from hypothesis.internal.conjecture import providers
 
     settings.register_profile("same", derandomize=True, deadline=None)
     settings.load_profile("same")
+    # Hypothesis also draws constants that stand in the loaded modules of the repository: a test
+    # would get other examples beside other tests.
+    if not hasattr(providers, "_get_local_constants"):
+        raise RuntimeError(
+            "hypothesis reads the constants of modules elsewhere: adapt conftest.py"
+        )
+    providers._get_local_constants = lambda: providers._local_constants
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them the
 # processes that the tests of Ctrl-C start.

@@ -1,8 +1,8 @@
-"""How often is another order of rows noticed?  ``python -m benchmarks.moved_rows``.
+"""How often does check_alignment find rows in another order?  ``python -m benchmarks.moved_rows``.
 
 Models are fitted to generated labels of which 40 to 90 % are drawn anew. What a model knows is the
 mean covariance of its probabilities with 20 000 labels, as a part of what the probabilities imply.
-Of models that imply less than .05, no order is doubted; they are left out.
+Of models that imply less than .05, no order of rows is found; they are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._tables import study
 from benchmarks.order_ablations import part_known
-from skcalib.utils.checking._guard import doubt_of_rows
+from skcalib.metrics import check_alignment
 
 MODELS = {
     "bayes": GaussianNB,
@@ -50,7 +50,7 @@ def predictions() -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def rows(draws: int) -> Iterator[dict[str, object]]:
-    """Yield the fractions of draws that are doubted, by size and by what the models know."""
+    """Yield the fractions of draws with a finding, by size and by what the models know."""
     models = [
         (proba, y, part_known(proba, y))
         for proba, y in predictions()
@@ -62,8 +62,8 @@ def rows(draws: int) -> Iterator[dict[str, object]]:
             rng = np.random.default_rng([number, size])
             for _ in range(draws if low <= known < high else 0):
                 some = rng.choice(len(y), size, replace=False)
-                in_order.append(doubt_of_rows(proba[some], y[some]) is not None)
-                moved.append(doubt_of_rows(proba[some], y[rng.permutation(some)]) is not None)
+                in_order.append(bool(check_alignment(y[some], proba[some])))
+                moved.append(bool(check_alignment(y[rng.permutation(some)], proba[some])))
         yield {
             "samples": size, "known_from": max(low, -1.0), "known_to": min(high, 9.0),
             "models": len(in_order) // draws, "in_order": float(np.mean(in_order)),

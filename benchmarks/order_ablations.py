@@ -1,11 +1,11 @@
-"""The room `order` for benchmarks.ablations: what the numbers of the look at the order are worth.
+"""The room `order` for benchmarks.ablations: what the numbers of check_alignment are worth.
 
 Models that are weak on purpose: fitted to few samples, to labels of which 80 % are drawn anew, or
-to one side of a plane through the samples and judged on the other. A set says how often columns
-are doubted although they are in order ("columns needless"), or rows although the model knows more
-than a fifth of what it claims ("rows needless"); and how often nothing is said where a third of
-the columns, or all rows, have been moved ("columns missed", "rows missed"). None of the sets chose
-a number.
+to one side of a plane through the samples and tested on the other. A set says how often columns
+are reported although they are in order ("columns needless"), or rows although the model knows more
+than a fifth of what it implies ("rows needless"); and how often nothing is reported where a third
+of the columns, or all rows, have been moved ("columns missed", "rows missed"). None of the sets
+chose a number.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.label_sets import shapes, tables
-from skcalib.utils.checking._guard import doubt_of_columns, doubt_of_rows
+from skcalib.metrics import check_alignment
 
-GUARD = "skcalib.utils.checking._guard."
+MODULE = "skcalib.metrics._alignment."
 KINDS, N_SEEDS = ("few", "noise", "shift"), 4
 MODELS = {
     "bayes": GaussianNB,
@@ -73,8 +73,12 @@ def predictions(folder: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
     return _made
 
 
-def columns_doubted(proba: np.ndarray, y: np.ndarray) -> bool:
-    return doubt_of_columns(proba, y, np.arange(proba.shape[1])) is not None
+def finds_columns(proba: np.ndarray, y: np.ndarray) -> bool:
+    return any("model without skill" not in text for text in check_alignment(y, proba))
+
+
+def finds_rows(proba: np.ndarray, y: np.ndarray) -> bool:
+    return bool(check_alignment(y, proba, labels=range(proba.shape[1])))
 
 
 def part_known(proba: np.ndarray, y: np.ndarray) -> float:
@@ -89,22 +93,22 @@ def losses(folder: Path) -> Iterator[Loss]:
         moved = np.arange(proba.shape[1])
         some = max(2, len(moved) // 3)
         moved[:some] = np.roll(moved[:some], 1)
-        in_order = doubt_of_rows(proba, y) is not None
+        in_order = finds_rows(proba, y)
         values = {
-            "columns needless": columns_doubted(proba, y),
+            "columns needless": finds_columns(proba, y),
             "rows needless": in_order and part_known(proba, y) > 0.2,
-            "columns missed": not columns_doubted(proba[:, moved], y),
-            "rows missed": doubt_of_rows(proba[rows], y) is None,
+            "columns missed": not finds_columns(proba[:, moved], y),
+            "rows missed": not finds_rows(proba[rows], y),
         }
         base = name.partition(",")[0]
         yield Loss(base, True, {key: float(value) for key, value in values.items()})
 
 
 RULES = [
-    Rule("_LEAST_SHOWN", "what rows have to show (here .2)", {GUARD + "_LEAST_SHOWN": 0.2}),
-    Rule("_LEAST_SHOWN", "the same (here .7)", {GUARD + "_LEAST_SHOWN": 0.7}),
-    Rule("_LEAST_GAIN", "gains that go without a word (here none)", {GUARD + "_LEAST_GAIN": 0.0}),
-    Rule("_LEAST_GAIN", "the same (here .1)", {GUARD + "_LEAST_GAIN": 0.1}),
-    Rule("FALSE_ALARM", "how sure a doubt is (here .05)", {GUARD + "FALSE_ALARM": 0.05}),
+    Rule("_LEAST_SHOWN", "what rows have to show (here .2)", {MODULE + "_LEAST_SHOWN": 0.2}),
+    Rule("_LEAST_SHOWN", "the same (here .7)", {MODULE + "_LEAST_SHOWN": 0.7}),
+    Rule("_LEAST_GAIN", "gains that are not reported (here none)", {MODULE + "_LEAST_GAIN": 0.0}),
+    Rule("_LEAST_GAIN", "the same (here .1)", {MODULE + "_LEAST_GAIN": 0.1}),
+    Rule("FALSE_ALARM", "how sure a finding is (here .05)", {MODULE + "FALSE_ALARM": 0.05}),
 ]
 ROOM = Room(RULES, losses)

@@ -13,6 +13,7 @@ GROUPS = {
             "groupwise_calibration_error",
             "CalibrationAccumulator",
             "CalibrationWatch",
+            "check_alignment",
         ],
         "Intervals, tests and reliability curves": [
             "calibration_error_interval",

@@ -49,10 +49,9 @@ def _report(options: argparse.Namespace) -> int:
         )
     report.save(options.output)
     show_reading(report.results_["method"]["source"], options.notes)
-    verdict = report.results_["verdict"]
-    if verdict["kind"] == "columns":
-        sys.stderr.write(f"Note: {verdict['explanation']}\n")
-    sys.stdout.write(f"{verdict['headline']}\n{options.output}\n")
+    for finding in report.results_["alignment"]:
+        sys.stderr.write(f"Note: {finding}\n")
+    sys.stdout.write(f"{report.results_['verdict']['headline']}\n{options.output}\n")
     return 0
 
 

@@ -240,7 +240,7 @@ def _failures(estimator):
 # The checks fit on noise and on separable samples, and features stand where scores should.
 @pytest.mark.filterwarnings("ignore:The columns of X seem:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:X is far below chance:skcalib.utils.SkcalibWarning")
-@pytest.mark.filterwarnings("ignore:X seems to belong to other rows:skcalib.utils.SkcalibWarning")
+@pytest.mark.filterwarnings("ignore:X seems to belong to rows:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:The temperature is at its:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:The depth is undefined:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:No threshold keeps:skcalib.utils.SkcalibWarning")

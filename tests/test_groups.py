@@ -181,7 +181,7 @@ def test_with_metadata_routing_nothing_is_passed_that_nobody_gave():
 
 
 # By hand, the calibrator does not know of the groups.
-@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
+@pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 def test_folds_by_hand():
     model = temperature(cv=3).fit(X, Y, groups=PATIENTS)
     scores = np.empty((len(X), 2))

@@ -186,7 +186,6 @@ def test_warnings_are_collected_in_their_thread_alone():
     assert notes == ["here"]
 
 
-@pytest.mark.filterwarnings("ignore:y_proba seems to belong to other rows")
 def test_metrics():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(4), size=400)

@@ -167,7 +167,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         self : DifficultyAwareClassifier
             The fitted classifier.
         """
-        X, labels = samples_and_labels(X, y, sample_weight=sample_weight, groups=groups)
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator, scorer=self.scorer)
         scorer = clone(self._scorer())

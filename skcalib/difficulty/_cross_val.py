@@ -117,7 +117,7 @@ def cross_val_difficulty(
     >>> cross_val_difficulty(pipe, X, y, cv=3).shape
     (1797,)
     """
-    X, labels = samples_and_labels(X, y, groups=groups)
+    X, labels = samples_and_labels(X, y)
     params = group_params(estimator, groups)
     if groups is None:
         warn_of_duplicates(duplicate_codes(X, labels))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._arrays import check_same_length, check_weights
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import as_labels, check_labels_like
 from ..utils.checking._validation import check_numbers
 from ..utils.meta._private import Interval, validate_params
@@ -69,9 +68,6 @@ def error_rate_by_difficulty(
     >>> error_rate_by_difficulty(y_true, y_pred, [0.1, 0.2, 0.4, 0.5, 0.3, 0.9], n_groups=3)
     array([0., 0., 1.])
     """
-    refuse_other_rows(
-        y_true=y_true, y_pred=y_pred, difficulty=difficulty, sample_weight=sample_weight
-    )
     true = as_labels(y_true, name="y_true")
     predicted = check_labels_like(y_pred, name="y_pred", n_samples=len(true), like=true)
     values = check_numbers(difficulty, "difficulty", ndim=(1,))

@@ -117,7 +117,7 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         self : LossScorer
             The fitted scorer.
         """
-        X, labels = samples_and_labels(X, y, sample_weight=sample_weight, groups=groups)
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
         params = inner_fit_params(self, "estimator", weight, {}, groups)
@@ -144,7 +144,7 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         difficulty : ndarray of shape (n_samples,)
             Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
         """
-        X, labels = samples_and_labels(X, y, sample_weight=sample_weight, groups=groups)
+        X, labels = samples_and_labels(X, y)
         # With `cv` as well: `difficulty` of new samples needs a classifier.
         self.fit(X, labels, sample_weight, groups)
         if self.cv is None or isinstance(self.estimator, FrozenEstimator):

@@ -151,7 +151,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
                 f"y must hold labels: {type(last_step(self.scorer)[0]).__name__} requires y to be "
                 "passed, but the target y is None."
             )
-        X, labels, n_samples = indexable_samples(X, y, groups=groups)
+        X, labels, n_samples = indexable_samples(X, y)
         weight = check_weights(sample_weight, n_samples)
         warn_if_fitted(scorer=self.scorer)
         params = inner_fit_params(self, "scorer", weight, fit_params, groups)

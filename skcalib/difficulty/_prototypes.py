@@ -12,7 +12,6 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import check_same_length, check_weights
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import check_class_labels
 from ..utils.checking._validation import validate_data
 from ..utils.meta._private import Interval, StrOptions, _fit_context
@@ -98,7 +97,6 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         self : KMeansPrototypeScorer
             The fitted scorer.
         """
-        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         data = validate_data(self, X, dtype=[np.float64, np.float32])
         # The inertia of k-means is a sum over all samples and features.
         _check_squares(data, n_terms=data.size)

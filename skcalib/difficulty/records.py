@@ -403,7 +403,6 @@ def _label_columns(
         n_columns=n_classes,
         y_name="y",
         columns_name=name,
-        proba=scores.reshape(-1, n_samples, n_classes)[-1],
     )
     return columns
 

@@ -180,7 +180,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
             If no sample of a class is left: the class will get probability 0.
         """
         of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
-        X, labels = samples_and_labels(X, y, **of_rows)
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
         # With metadata routing, weights that nobody requested are an error here.

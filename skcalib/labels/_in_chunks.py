@@ -20,7 +20,7 @@ from ..utils.checking._proba import check_proba_matrix
 from ..utils.checking._validation import check_mask
 from ..utils.computing._chunked import aligned, reduce_chunks
 from ._checks import log_odds_of
-from ._judges import Precomputed, blocks_of
+from ._judges import Precomputed, blocks_of, warn_of_order
 from ._noise_model import positions_to_fit
 from ._rounds import Explanation
 
@@ -91,7 +91,9 @@ class LabelsInChunks:
 def judge_of(drawn: Rows, others: Rows) -> Precomputed:
     """Return the judge of the drawn samples; `others` add the classes that these lack."""
     lacking = ~np.isin(others[1], drawn[1])
-    judge = Precomputed(*(np.concatenate([a, b[lacking]]) for a, b in zip(drawn[:2], others)))
+    X, labels = (np.concatenate([a, b[lacking]]) for a, b in zip(drawn[:2], others))
+    judge = Precomputed(X, labels)
+    warn_of_order(X, labels)
     judge.proba = judge.proba[: len(drawn[1])]
     return judge
 

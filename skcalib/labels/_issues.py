@@ -25,6 +25,7 @@ from ..utils.checking._arrays import (
     refuse_unreadable,
     warn_if_normalized,
     warn_of_total,
+    with_index_of,
 )
 from ..utils.checking._groups import (
     Related,
@@ -33,7 +34,6 @@ from ..utils.checking._groups import (
     related,
     warn_of_duplicates,
 )
-from ..utils.checking._guard import refuse_other_positions
 from ..utils.checking._labels import check_class_labels, check_several_classes, encode
 from ..utils.checking._proba import binomial_interval, check_proba_matrix
 from ..utils.checking._validation import check_mask
@@ -89,7 +89,7 @@ from ._consensus import (
 )
 from ._distinct import Copied, copied_votes, distinct_of, joined, with_twins
 from ._in_chunks import Labels, LabelsInChunks, judge_of, refuse_in_chunks
-from ._judges import blocks_of, judges_of, precomputed_of_votes, remarks_on
+from ._judges import blocks_of, judges_of, precomputed_of_votes, remarks_on, warn_of_order
 from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS
 from ._noise_model import rate_interval
 from ._rounds import Explanation, Given, Judged, judge, mix_with_none_wrong
@@ -414,13 +414,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             return self._fit_chunks(LabelsInChunks(X, y, sample_weight, verified))
         if votes is not None:
             return self._fit_votes(X, y, votes, sample_weight, verified, groups)
-        of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
-        X, labels = self._samples_and_labels(X, y, **of_rows)
+        X, labels = self._samples_and_labels(X, y)
         given_weight, weight, known = _given(sample_weight, verified, len(labels))
         check_several_classes(np.unique(labels[weight > 0]))
         self._check_judges(X, labels)
         self.classes_ = np.unique(labels)
         given, of_sample = self._judge_once(X, labels, given_weight, known, groups)
+        if isinstance(self.estimator, str):  # "precomputed"
+            warn_of_order(X, with_index_of(y, labels))
         judged = judge(given, self.n_refits)
         with given.step("probabilities of the labels"):
             self._show(judged, labels, weight, of_sample)
@@ -510,13 +511,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._show_voted(Voted(read, None))
         return self
 
-    def _samples_and_labels(self, X: Any, y: Any, **of_rows: Any) -> tuple[Any, NDArray[Any]]:
+    def _samples_and_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         # (A scipy DOK matrix is a dict too.)
         models = self.estimator == "precomputed" and isinstance(X, dict) and not issparse(X)
         if models and X:
-            X = {str(name): samples_and_labels(m, y, **of_rows)[0] for name, m in X.items()}
+            X = {str(name): samples_and_labels(m, y)[0] for name, m in X.items()}
             return X, samples_and_labels(next(iter(X.values())), y)[1]
-        return samples_and_labels(X, y, **of_rows)
+        return samples_and_labels(X, y)
 
     def _check_judges(self, X: Any, labels: NDArray[Any]) -> None:
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
@@ -1037,7 +1038,6 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 "positions must be of samples of positive weight, which draw_samples_to_check "
                 f"returns, got {int(rows[np.argmax(self._weight[rows] == 0)])}."
             )
-        refuse_other_positions(rows, true_labels=true_labels, inclusion=inclusion)
         true, none = answers(true_labels, self.classes_, len(rows))
         if none.any():
             warn(_NONE_OF_THEM.format(int(none.sum()), len(rows)))

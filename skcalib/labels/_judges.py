@@ -30,7 +30,8 @@ from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..difficulty.gaussian import gaussians_without
-from ..utils.checking._guard import tell_of_order
+from ..metrics import check_alignment
+from ..utils.checking._arrays import reworded
 from ..utils.checking._labels import as_labels, class_positions, match_columns, shown
 from ..utils.checking._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ..utils.meta._estimators import (
@@ -394,23 +395,19 @@ class Precomputed:
         named = None if np.array_equal(names, np.arange(len(names))) else names
         seen = np.unique(labels)
         counts = seen.dtype.kind in "iub" and seen[0] >= 0 and seen[-1] < n_columns
-        if not (counts or hasattr(X, "columns") or len(seen) == n_columns):
+        if not (counts or named is not None or len(seen) == n_columns):
             raise ValueError(
                 f"X must have one column for each class in {name}, or be a DataFrame with columns "
                 f"named after the labels, got {n_columns} columns and {len(seen)} classes, "
                 f"{shown(seen)}."
             )
-        codes, classes = match_columns(
+        _, classes = match_columns(
             as_labels(labels, name=name),
             labels=named,
             n_columns=n_columns,
             y_name=name,
             columns_name="X",
-            proba=self.proba,
-            numbered=named is None and hasattr(X, "columns"),
         )
-        remedy = "If so, reorder them, or name the columns of a DataFrame by the labels."
-        tell_of_order(self.proba, codes, classes, name="X", remedy=remedy)
         self.order = np.argsort(classes, kind="stable")
         self.classes = classes[self.order]
 
@@ -441,13 +438,26 @@ class Precomputed:
         )
 
 
+def warn_of_order(X: Any, labels: Any, *, name: str = "y") -> None:
+    """Warn where precomputed probabilities and labels seem to be in another order."""
+    words = {"y_true": name, "y_proba": "X"} | {
+        "pass labels= in the order of the columns": "reorder them, or name the columns of a "
+        "DataFrame by the labels"
+    }
+    for matrix in X.values() if isinstance(X, dict) else [X]:
+        for finding in check_alignment(labels, matrix):
+            warn(reworded(finding, words))
+
+
 def precomputed_of_votes(
     X: Any, sample: NDArray[np.intp], labels: NDArray
 ) -> dict[str, Precomputed]:
     """Return precomputed judges whose columns belong to the labels of the votes."""
     judges: dict[str, Precomputed] = {}
     for name, matrix in (X if isinstance(X, dict) else {"precomputed": X}).items():
-        judge = Precomputed(_safe_indexing(matrix, sample), labels, name="votes")
+        of_votes = _safe_indexing(matrix, sample)
+        judge = Precomputed(of_votes, labels, name="votes")
+        warn_of_order(of_votes, labels, name="votes")
         judge.proba = check_proba_matrix(matrix, name="X")
         judges[str(name)] = judge
     return judges

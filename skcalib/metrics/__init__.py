@@ -2,6 +2,7 @@
 
 from ..utils.meta._docs import fill_docstrings
 from ._accumulator import CalibrationAccumulator
+from ._alignment import check_alignment
 from ._calibration_error import (
     debiased_calibration_error,
     expected_calibration_error,
@@ -46,6 +47,7 @@ __all__ = [
     "area_under_risk_coverage",
     "calibration_error_interval",
     "calibration_test",
+    "check_alignment",
     "classwise_calibration_error",
     "compare_calibration",
     "confidence_score",

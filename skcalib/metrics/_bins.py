@@ -148,12 +148,13 @@ def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
     """
     # Divide by the largest weight, which cancels: huge sums would overflow below.
     scaled = sums / sums[..., :1, :].max(axis=-1, keepdims=True)
-    weight, confidence, correct = np.moveaxis(scaled, -2, 0)
-    gap = np.abs(confidence - correct) / np.where(weight > 0, weight, 1)
+    weight, difference = scaled[..., 0, :], np.abs(scaled[..., 1, :] - scaled[..., 2, :])
+    if norm == "l1":
+        return difference.sum(axis=-1) / weight.sum(axis=-1)
+    gap = difference / np.where(weight > 0, weight, 1)
     if norm == "max":
         return gap.max(axis=-1)
-    mean = (weight * gap ** (1 if norm == "l1" else 2)).sum(axis=-1) / weight.sum(axis=-1)
-    return mean if norm == "l1" else np.sqrt(mean)
+    return np.sqrt((weight * gap**2).sum(axis=-1) / weight.sum(axis=-1))
 
 
 def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import told
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.meta._private import Interval, validate_params
 from ..utils.meta._progress import print_elapsed
@@ -180,8 +179,7 @@ def compare_calibration(
         models.append(_Judged(resampled.error, resampled.estimate, *ends, *center))
         own = isinstance(resampled.error, GapError)
         if own:
-            with told():
-                predictions = check_predictions(y_true, y_proba, **given)
+            predictions = check_predictions(y_true, y_proba, **given)
             recalibrated.append(_recalibration(predictions))
     warn_of_few_groups(resampled.groups)
     differences = [(0.0, np.nan, np.nan)]

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._arrays import as_floats, check_same_length, to_host
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._proba import check_values
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.computing._blocks import iter_blocks, row_entropy, row_margin, two_columns
@@ -77,7 +76,6 @@ def rank_predictions(
     `given` are as for :func:`check_top_labels`. Weights are proportions or, with `counted`,
     numbers of samples.
     """
-    refuse_other_rows(y_true=y_true, confidence=confidence)
     predicted = check_top_labels(y_true, y_proba, *given)
     weight = predicted.given.counts if counted else predicted.given.weight
     return tie_groups(confidence_of(confidence, predicted), predicted.correct, weight)

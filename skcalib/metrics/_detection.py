@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._arrays import check_same_length, check_weights, scale_weights
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import as_labels, match_binary
 from ..utils.meta._optional import import_optional
 from ..utils.meta._private import Interval, validate_params
@@ -158,7 +157,6 @@ def misclassification_report(
     what = "y_true and y_proba must give correct and wrong predictions"
     _check_both_kinds(correct, weight, what, kinds=("correct", "wrong"))
     named = _named(confidence)
-    refuse_other_rows(y_true=y_true, **{f"confidence[{name!r}]": x for name, x in named.items()})
     scores = {name: confidence_of(value, predicted) for name, value in named.items()}
     return _report(scores, correct, weight, tpr, ("aupr_success", "aupr_error"), as_frame)
 
@@ -226,7 +224,6 @@ def ood_report(
     named = _columns(scores)
     if named is None:
         named = {"score": scores}
-    refuse_other_rows(y_true=y_true, **{f"scores[{name!r}]": x for name, x in named.items()})
     checked = {}
     for name, values in named.items():
         checked[name] = check_scores(values, name=f"scores[{name!r}]")

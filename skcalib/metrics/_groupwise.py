@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils.checking._groups import group_codes, holm
-from ..utils.checking._guard import refuse_other_rows, told
 from ..utils.checking._validation import check_predictions
 from ..utils.meta._private import Interval, validate_params
 from ..utils.meta._tables import as_table
@@ -137,7 +136,6 @@ def groupwise_calibration_error(
     ['b']
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    refuse_other_rows(y_true=y_true, y_proba=y_proba, by=by, groups=groups)
     predictions = check_predictions(y_true, y_proba, **given)
     truth, proba, weight = predictions.truth, predictions.proba, predictions.counts
     names, index = group_codes(by, len(truth), name="by")
@@ -147,21 +145,18 @@ def groupwise_calibration_error(
     groups_judged = np.flatnonzero(n_samples >= min_samples)
     draws = _Draws(n_resamples, _DRAWS_PER_GROUP * len(groups_judged), confidence_level)
     members = [counted & (index == g) for g in groups_judged]
-    # No warning of reversed probabilities: in a group, they are a result. The order of the columns
-    # was checked for all samples above.
-    with told():
-        sets = [
-            Resampled.of(
-                metric,
-                options,
-                truth[rows],
-                proba[rows],
-                groups=None if together is None else together[rows],
-                sample_weight=None if weight is None else weight[rows],
-                labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
-            )
-            for rows in members
-        ]
+    sets = [
+        Resampled.of(
+            metric,
+            options,
+            truth[rows],
+            proba[rows],
+            groups=None if together is None else together[rows],
+            sample_weight=None if weight is None else weight[rows],
+            labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
+        )
+        for rows in members
+    ]
     seeds = draw_seeds(random_state, len(sets))
     results = np.full((4, len(names)), np.nan)
     calls = [delayed(_judged)(*pair, draws) for pair in zip(sets, seeds)]

@@ -20,7 +20,6 @@ from scipy.stats import rankdata, t
 
 from ..utils.checking._arrays import as_array, calling
 from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import told
 from ..utils.checking._proba import LOSS_FLOOR, binomial_interval
 from ..utils.checking._validation import Predictions, check_numbers, check_predictions
 from ..utils.computing._blocks import iter_blocks, two_columns
@@ -198,9 +197,7 @@ def prediction_powered_interval(
     >>> round(low, 3), round(high, 3)
     (0.718, 0.773)
     """
-    # No warning about the order of columns by cheap labels, which may be bad; the checked labels
-    # are tested below.
-    with calling("y_true", "y_cheap"), told():
+    with calling("y_true", "y_cheap"):
         given = check_predictions(y_cheap, y_proba, labels=labels, pos_label=pos_label)
     n_samples = len(given.truth)
     rows = _check_positions(checked, n_samples)

@@ -13,7 +13,6 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from ..utils.checking._guard import told
 from ..utils.checking._validation import check_predictions
 from ..utils.computing._binning import quantile_sums
 from ..utils.meta._private import Interval, validate_params
@@ -203,10 +202,9 @@ def smooth_reliability_curve(
     """
     forecast, weight, positive = _forecasts(y_true, y_proba, sample_weight, labels, pos_label)
     if bandwidth is None:
-        with told():
-            bandwidth = smooth_calibration_error(
-                y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-            )
+        bandwidth = smooth_calibration_error(
+            y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+        )
     # A kernel narrower than two steps would follow the grid.
     bandwidth = max(float(bandwidth), 2 / N_STEPS)
     kernel_mean = partial(_kernel_mean, bandwidth=bandwidth)

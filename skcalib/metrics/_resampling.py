@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import refuse_other_rows, told
 from ..utils.checking._proba import with_unseen
 from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions
@@ -63,10 +62,9 @@ class AnyError(NamedTuple):
         classes = np.arange(2 if self.proba.ndim == 1 else self.proba.shape[1])
         codes = self.codes if codes is None else codes
         # Weights are passed only if they are given: most metrics are faster without.
-        with told():
-            value = self.metric(
-                codes, self.proba, sample_weight=weight, labels=classes, **self.options
-            )
+        value = self.metric(
+            codes, self.proba, sample_weight=weight, labels=classes, **self.options
+        )
         return as_number(value)
 
     def is_zero_of_expected_labels(self) -> bool:
@@ -150,7 +148,6 @@ class Resampled(NamedTuple):
         """Validate the input and evaluate the metric; `given` are weights and labels."""
         metric, options = _unwrapped(metric, options)
         check_metric(metric, "sample_weight", "labels")
-        refuse_other_rows(y_true=y_true, y_proba=y_proba, groups=groups)
         predictions = check_predictions(y_true, y_proba, **given)
         given_groups = groups is not None
         if given_groups:

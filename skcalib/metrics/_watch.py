@@ -13,7 +13,6 @@ from scipy.special import logsumexp
 
 from ..utils.checking._arrays import is_chunked
 from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import shown
 from ..utils.meta._private import Interval, _safe_indexing, validate_params
 from ._accumulator import CalibrationAccumulator
@@ -175,7 +174,6 @@ class CalibrationWatch:
         if self._streams and (by is None) != (len(self._streams) == 1):
             got = "none" if by is None else "some"
             raise ValueError(f"by must be passed in every look or in none, got {got} in this one.")
-        refuse_other_rows(y_true=y_true, y_proba=y_proba, by=by)
         day = self._empty._empty().update(y_true, y_proba)
         if not day.sums_[0].any():
             return self  # no labels have arrived

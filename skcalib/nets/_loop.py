@@ -35,7 +35,6 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ..losses import CorrectnessHistory
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.computing._process import raise_ctrl_c
 from ..utils.meta._private import validate_parameters
 from ..utils.meta._warnings import warn
@@ -89,7 +88,6 @@ class TrainingLoop(NetComponents):
                 f"{type(self).__name__} requires y to be passed, but the target y is None and "
                 "X shows no labels in an attribute y, targets, labels or tensors."
             )
-        refuse_other_rows(X=X, y=y, **of_samples)
         given_X, X = X, check_X(self, X, reset=fresh)
         n_samples = skorch.dataset.get_len(X)
         if y is not None:

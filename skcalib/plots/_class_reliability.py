@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils.checking._guard import told
 from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions
 from ._base import FEW, PredictionDisplay, plain_text
@@ -120,12 +119,10 @@ class ClassReliabilityDisplay(PredictionDisplay):
                 "y_proba": predictions.proba[:, k],
                 "sample_weight": sample_weight,
             }
-            # The columns were checked above, together, which is faster than one by one.
-            with told():
-                numbers = diagram_numbers(
-                    data, kind=kind, bins=bins, confidence_level=confidence_level,
-                    simultaneous=simultaneous, interval=False, zoom=None,
-                )  # fmt: skip
+            numbers = diagram_numbers(
+                data, kind=kind, bins=bins, confidence_level=confidence_level,
+                simultaneous=simultaneous, interval=False, zoom=None,
+            )  # fmt: skip
             diagrams.append(ReliabilityDisplay(**numbers, name=f"n = {n:,.0f}", pos_label=1))
         # The last key counts first: classes of few samples, whose error is mostly chance, rank
         # last.

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
 from ..utils.checking._arrays import as_array, as_floats, check_same_length
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.meta._tables import row_index
 from ._base import COLORS, NARROW, THIN, BaseDisplay, options_of, plain_text
 
@@ -158,7 +157,6 @@ class HardestSamplesDisplay(BaseDisplay):
                 f"{np.isfinite(scores).sum()} of them in shape {scores.shape}."
             )
         names: dict[str, Any] = {"labels": labels, "suggested_labels": suggested_labels}
-        refuse_other_rows(samples=samples, difficulty=difficulty, **names)
         given = {key: as_array(x, name=key) for key, x in names.items() if x is not None}
         for key, array in given.items():
             if array.ndim != 1:

@@ -18,7 +18,6 @@ from ..metrics import (
     smooth_calibration_error,
     smooth_reliability_curve,
 )
-from ..utils.checking._guard import told
 from ..utils.checking._proba import binomial_interval
 from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions
@@ -228,13 +227,11 @@ class ReliabilityDisplay(PredictionDisplay):
             "labels": labels, "pos_label": pos_label,
         }  # fmt: skip
         check_predictions(*data.values())
-        # The metrics below need not check the columns and rows again.
-        with told():
-            numbers = diagram_numbers(
-                data, kind=kind, bins={"n_bins": n_bins, "strategy": strategy},
-                confidence_level=confidence_level, simultaneous=simultaneous,
-                interval=interval, zoom=zoom,
-            )  # fmt: skip
+        numbers = diagram_numbers(
+            data, kind=kind, bins={"n_bins": n_bins, "strategy": strategy},
+            confidence_level=confidence_level, simultaneous=simultaneous,
+            interval=interval, zoom=zoom,
+        )  # fmt: skip
         if pos_label is None and np.ndim(y_proba) == 1:
             pos_label = 1 if labels is None else np.asarray(labels)[1]
         return cls(**numbers, name=name, pos_label=pos_label).plot(**kwargs)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from ..metrics import check_alignment
 from ..utils.checking._arrays import (
     as_features,
     check_weights,
@@ -20,20 +21,18 @@ from ..utils.checking._arrays import (
     holds_shares,
     is_chunked,
     naming,
+    reworded,
     scale_weights,
     warn_if_normalized,
+    with_index_of,
 )
-from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import REMEDY, as_proba_of, refuse_other_rows, tell_of_order
+from ..utils.checking._groups import group_codes, independent_rows
 from ..utils.checking._labels import (
     check_class_labels,
     check_column_labels,
     check_several_classes,
     column_names,
     encode,
-    refuse_counts_from_1,
-    refuse_names_in_other_order,
-    refuse_numbers_as_text,
 )
 from ..utils.checking._proba import check_values, holds_proba
 from ..utils.checking._shares import as_shares, match_shares, rows_of
@@ -178,21 +177,20 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         ------
         ValueError
             If X, `y`, `sample_weight` and `groups` have different lengths, if X is not finite or
-            not what `input` says, if the labels of the columns are not clear from `y`, or if the
-            columns of a DataFrame are named after the classes and in another order.
+            not what `input` says, or if the labels of the columns are not clear from `y`.
         TypeError
             If X holds no numbers, or is a dask array and the calibrator cannot be fitted to one.
 
         Warns
         -----
         SkcalibWarning
-            If X seems to hold probabilities and ``input="logits"``, or if the weights sum to less
-            than half the number of samples.
+            If X seems to hold probabilities and ``input="logits"``, if the weights sum to less
+            than half the number of samples, or if X and `y` seem to be in another order: what
+            :func:`~skcalib.metrics.check_alignment` says of them.
         """
         if is_chunked(X):
             return self._check_and_fit_chunks(X, y, sample_weight, groups)
         if groups is not None:
-            refuse_other_rows(X=X, y=y, groups=groups)
             groups = group_codes(groups, _num_samples(X))[1]
         return self._check_and_fit(X, y, sample_weight, groups)
 
@@ -218,7 +216,6 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         check_is_fitted(self)
         if is_chunked(X):
             return map_rows(type(self).predict_proba, self, "X", X)
-        refuse_names_in_other_order(X, self.classes_, name="X")
         return self._predict_proba(self._read_scores(X, reset=False))
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -333,9 +330,10 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         sample_weight: ArrayLike | None,
         groups: NDArray[np.intp] | None = None,
         *,
-        tell: bool = True,
+        warns: bool = True,
+        aligned: bool = False,
     ) -> Self:
-        """Check and fit; `tell` warns about data, once for those that the user passed."""
+        """Check and fit; `warns` once about the user's data, of their order unless `aligned`."""
         scores = self._read_scores(X, reset=True)
         # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
         if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
@@ -344,21 +342,15 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
                 f'{type(self).__name__}(input="proba") to use them as probabilities.'
             )
         self.classes_, codes = self._read_labels(y, scores)
-        refuse_names_in_other_order(X, self.classes_, name="X")
         with naming("X", "y"):
             check_consistent_length(scores, codes)
-        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
-        if tell and codes is not None:
-            given = as_proba_of(scores, logits=self.input == "logits")
-            remedy = REMEDY.replace("labels", "classes")
-            likeliest = codes.argmax(axis=1) if holds_shares(codes) else codes
-            options: Any = {"name": "X", "remedy": remedy, "groups": groups, "weight": weight}
-            tell_of_order(given, likeliest, self.classes_, **options)
+        if warns and not aligned and codes is not None:
+            self._warn_of_order(X, y, scores, codes, independent_rows(len(scores), groups, weight))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
             weight = weight * count_unit(unit)
-            if tell:
+            if warns:
                 warn_if_normalized(weight)
         if holds_shares(codes):
             # One row per sample and class. Rows of a sample stay in one fold.
@@ -378,6 +370,26 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         more = {"groups": groups} if self._has_folds else {}
         self._fit(scores, codes, weight, **more)
         return self
+
+    def _warn_of_order(
+        self, X: Any, y: Any, scores: NDArray, codes: NDArray, rows: slice | NDArray[np.intp]
+    ) -> None:
+        """Warn if columns or rows of scores seem to be in another order than the labels."""
+        proba = as_proba_of(scores, logits=self.input == "logits")
+        truth = codes if holds_shares(codes) else self.classes_[codes]
+        findings = check_alignment(
+            with_index_of(y, truth, rows),
+            with_index_of(X, proba, rows),
+            labels=None if self.classes is None else self.classes_,
+        )
+        for finding in findings:
+            warn(reworded(finding, {"y_proba": "X", "y_true": "y", "labels=": "classes="}))
+
+    def _fit_aligned(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: Any = None
+    ) -> Self:
+        """Fit as `fit` does, to scores that surely belong to the labels, such as out-of-fold."""
+        return self._check_and_fit(X, y, sample_weight, groups, aligned=True)
 
     def _check_and_fit_chunks(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Check and fit where X is a dask array; labels and weights may be in memory."""
@@ -461,13 +473,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
                 "classes must name the columns of X unless y has as many classes, got "
                 f"{n_classes} classes in X and {len(classes)} classes in y."
             )
-        codes = encode(labels, classes)
-        if scores.shape[1] > 1 and classes.dtype.kind in "iuf" and codes.min() > 0:
-            refuse_counts_from_1(codes, n_classes, scores, "y", "X", "classes")
-        elif scores.shape[1] > 1 and labels.dtype.kind in "UOT":
-            texts = np.array([str(x) for x in classes.tolist()])
-            refuse_numbers_as_text(texts, codes, scores, "y", "X", "classes")
-        return classes, codes
+        return classes, encode(labels, classes)
 
     def _as_logits(self, scores: NDArray) -> NDArray:
         """Return one logit per class, up to a constant of the row."""
@@ -483,6 +489,15 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if self.input == "logits":
             return softmax(self._as_logits(scores), axis=1)
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
+
+
+def as_proba_of(scores: NDArray, *, logits: bool) -> NDArray:
+    """Return the scores of a calibrator as probabilities, (n, K) or (n,)."""
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    if not logits:
+        return scores
+    return expit(scores) if scores.ndim == 1 else softmax(scores, axis=1)
 
 
 def _zero_of(calibrator: PostHocCalibrator, scores: NDArray, *_: Any) -> float:

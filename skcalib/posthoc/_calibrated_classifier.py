@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, holds_shares, is_chunked
 from ..utils.checking._groups import duplicate_codes, group_codes, warn_of_duplicates
-from ..utils.checking._guard import told
 from ..utils.checking._labels import check_several_classes
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import (
@@ -219,7 +218,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             return self._fit_chunks(X, y, sample_weight, groups)
         if holds_shares(y):
             return self._fit_to_shares(X, y, sample_weight, groups)
-        X, labels = samples_and_labels(X, y, sample_weight=sample_weight, groups=groups)
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
@@ -320,10 +319,12 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         calibrator.set_params(input="logits" if logits else "proba", classes=classes)
         if codes is not None and takes(calibrator.fit, "groups"):
             by["groups"] = codes
-        # No warning about out-of-fold scores: those of a useless classifier go against the labels.
+        # No warning about out-of-fold scores, which are in order: those of a useless classifier go
+        # against the labels.
         frozen = isinstance(self.estimator, FrozenEstimator)
-        with nullcontext() if frozen else told(), self._step("calibrator"):
-            self.calibrator_ = calibrator.fit(scores, y, sample_weight=weight, **by)
+        fit = calibrator.fit if frozen else calibrator._fit_aligned
+        with self._step("calibrator"):
+            self.calibrator_ = fit(scores, y, sample_weight=weight, **by)
         return self
 
     def predict_proba(self, X: Any) -> NDArray:

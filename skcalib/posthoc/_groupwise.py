@@ -16,7 +16,6 @@ from ..utils.checking._arrays import (
     scale_weights,
 )
 from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._shares import rows_of
 from ..utils.meta._private import StrOptions, _fit_context
 from ._base import SMALLEST, PostHocCalibrator
@@ -151,8 +150,23 @@ class GroupwiseCalibration(PostHocCalibrator):
         ValueError
             If X, `y`, `sample_weight`, `groups` and `by` have different lengths.
         """
-        refuse_other_rows(X=X, y=y, by=by)
         super().fit(X, y, sample_weight, groups)
+        return self._fit_by(X, y, sample_weight, by)
+
+    def _fit_aligned(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: Any = None,
+        *,
+        by: Any = None,
+    ) -> Self:
+        super()._fit_aligned(X, y, sample_weight, groups)
+        return self._fit_by(X, y, sample_weight, by)
+
+    def _fit_by(self, X: ArrayLike, y: ArrayLike, sample_weight: Any, by: Any) -> Self:
+        """Fit the corrections for the groups, after the common map."""
         proba = super().predict_proba(X)
         if by is None:
             by = np.zeros(len(proba), dtype=int)
@@ -222,7 +236,7 @@ class GroupwiseCalibration(PostHocCalibrator):
     ) -> None:
         given = {"input": self.input, "classes": list(range(len(self.classes_)))}
         calibrator = calibrator_of(self.calibrator).set_params(**given)
-        self.calibrator_ = calibrator._check_and_fit(scores, y, sample_weight, groups, tell=False)
+        self.calibrator_ = calibrator._check_and_fit(scores, y, sample_weight, groups, warns=False)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         return self.calibrator_.predict_proba(scores)

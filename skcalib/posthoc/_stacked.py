@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 
 from ..utils.checking._groups import design_effect
-from ..utils.checking._guard import told
 from ..utils.checking._proba import FLOAT32_ROUNDING
 from ..utils.computing._blocks import row_max, row_sum
 from ..utils.meta._warnings import collecting, ignoring
@@ -414,12 +413,8 @@ def _quietly_fit(
 ) -> None:
     # Without warnings: of a temperature at its bound, which gets a low weight, and about the
     # labels, of which all were checked together.
-    with (
-        collecting(),
-        told(),
-        ignoring(UserWarning, "The number of unique classes is greater"),
-    ):
-        calibrator._check_and_fit(scores, y, weight)
+    with collecting(), ignoring(UserWarning, "The number of unique classes is greater"):
+        calibrator._check_and_fit(scores, y, weight, warns=False)
 
 
 def folds_at_random(

@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 
 from .. import metrics
 from ..metrics import CalibrationWatch, calibration_error_interval
-from ._read import describe, read_predictions
+from ..utils.checking._arrays import reworded
+from ..utils.checking._groups import group_codes
+from ..utils.checking._validation import check_predictions
+from ._data import REMEDY, alignment_of
+from ._read import IN_ORDER, describe, read_predictions
 
 _FORMAT = "skcalib watch 1"
 # Metrics of (y_true, y_proba); those for several labels and for groups need more.
@@ -99,6 +103,7 @@ def _check(options: argparse.Namespace) -> int:
         (),
         options.groups,
     )
+    _write_alignment(table)
     low, high = calibration_error_interval(
         table["y_true"],
         table["y_proba"],
@@ -120,6 +125,21 @@ def _check(options: argparse.Namespace) -> int:
         f"interval, {len(table['y_true'])} samples); the limit is {limit:g}.\n"
     )
     return status
+
+
+def _write_alignment(table: dict[str, Any]) -> None:
+    """Write what the table shows to be in another order to the standard error."""
+    checked = check_predictions(
+        table["y_true"],
+        table["y_proba"],
+        table["sample_weight"],
+        labels=table["labels"],
+        pos_label=table.get("pos_label"),
+    )
+    groups = table["groups"]
+    codes = None if groups is None else group_codes(groups, len(checked.truth))[1]
+    for finding in alignment_of(checked, table["y_true"], table["y_proba"], groups=codes):
+        sys.stderr.write(f"Note: {reworded(finding, {REMEDY: IN_ORDER})}\n")
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -197,6 +217,7 @@ def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any, An
         options.by,
         None,
     )
+    _write_alignment(table)
     y_true, y_proba, labels = table["y_true"], table["y_proba"], list(table["labels"])
     single = y_proba.ndim == 1
     if single:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,15 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from ..metrics import CalibrationAccumulator
-from ..utils.checking._groups import design_effect, group_codes, warn_of_table_twice
-from ..utils.checking._guard import REMEDY, doubt_of_columns, refuse_other_rows, told
+from ..metrics import CalibrationAccumulator, check_alignment
+from ..utils.checking._arrays import reworded, with_index_of
+from ..utils.checking._groups import (
+    design_effect,
+    group_codes,
+    independent_rows,
+    warn_of_table_twice,
+)
 from ..utils.checking._proba import LOSS_FLOOR, binomial_interval, label_log_loss
-from ..utils.checking._validation import check_predictions
+from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.computing._binning import uniform_edges
 from ..utils.meta._warnings import warn
 from ._document import apart, label, visible
 from ._limits import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
+
+# What check_alignment says to do, where labels= is not the argument to pass.
+REMEDY = "pass labels= in the order of the columns"
 
 
 class Groups(NamedTuple):
@@ -37,12 +45,12 @@ class ReportData:
 
     ``codes`` are the columns of the true classes, and ``numbers`` the positions of the samples in
     the user's arrays. ``features``, ``shown``, ``by`` and ``groups`` are None if not given: ``by``
-    breaks the results down, samples of one of the ``groups`` belong together. ``doubt`` is a
-    sentence if the columns seem to be in another order. ``shares`` (n_samples, n_classes) are the
-    shares of people who chose each class, if people disagree; ``codes`` are then the most frequent
-    classes. ``spread`` is the standard deviation of calibrated confidences between calibrators.
-    ``total`` holds sums over many more samples, of which these are a random part: sums of the
-    "answers" or of the "positive" class, as ``summed`` says.
+    breaks the results down, samples of one of the ``groups`` belong together. ``alignment``
+    holds what :func:`~skcalib.metrics.check_alignment` found. ``shares`` (n_samples, n_classes)
+    are the shares of people who chose each class, if people disagree; ``codes`` are then the most
+    frequent classes. ``spread`` is the standard deviation of calibrated confidences between
+    calibrators. ``total`` holds sums over many more samples, of which these are a random part:
+    sums of the "answers" or of the "positive" class, as ``summed`` says.
     """
 
     codes: NDArray[np.intp]
@@ -62,7 +70,7 @@ class ReportData:
     groups: NDArray[np.intp] | None = None
     source: Mapping[str, Any] | None = None
     tolerance: float = TOLERANCE
-    doubt: str | None = None
+    alignment: Sequence[str] = ()
     spread: NDArray[np.float64] | None = None
     total: CalibrationAccumulator | None = None
     summed: str | None = None
@@ -212,15 +220,17 @@ def read_data(
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
-    remedy: str = REMEDY,
+    named: bool = False,
+    remedy: str | None = None,
     **others: Any,
 ) -> ReportData:
-    """Check the arguments of a report; `others` are fields of :class:`ReportData`, as given."""
-    refuse_other_rows(y_true=y_true, y_proba=y_proba, groups=groups, by=by)
-    with told():
-        checked = check_predictions(
-            y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-        )
+    """Check the arguments of a report; `others` are fields of :class:`ReportData`, as given.
+
+    If the columns are `named` by `labels` that the user has not passed, their order is looked at.
+    """
+    checked = check_predictions(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+    )
     proba, weight = checked.proba, checked.counts
     if proba.ndim == 1:
         # Use both columns, so that the page does not depend on the form of the input.
@@ -244,8 +254,11 @@ def read_data(
     if groups is None:
         warn_of_table_twice(codes[kept], proba[kept])
     weight = None if weight is None else weight[kept]
-    given: dict[str, Any] = {"remedy": remedy, "groups": together, "weight": weight}
-    doubt = doubt_of_columns(checked.proba[kept], codes[kept], checked.classes, **given)
+    of_sample = None if groups is None else group_codes(groups, n_given)[1]
+    named = named or (labels is None and pos_label is None)
+    alignment = alignment_of(checked, y_true, y_proba, groups=of_sample, named=named)
+    if remedy is not None:
+        alignment = [reworded(finding, {REMEDY: remedy}) for finding in alignment]
     return ReportData(
         # Without weights, do not copy.
         codes=codes if weight is None else codes[kept],
@@ -258,8 +271,40 @@ def read_data(
         n_given=n_given,
         by=_read_groups(by, n_given, kept),
         groups=together,
-        doubt=doubt,
+        alignment=alignment,
         **others,
+    )
+
+
+def alignment_of(
+    checked: Predictions,
+    y_true: Any,
+    y_proba: Any,
+    *,
+    groups: NDArray[np.intp] | None = None,
+    named: bool = True,
+) -> list[str]:
+    """Return what :func:`~skcalib.metrics.check_alignment` says of independent samples.
+
+    Their columns are looked at if they are `named`, not if the user has passed the labels.
+    """
+    rows = independent_rows(len(checked.proba), groups, checked.weight)
+    truth = checked.truth if checked.has_shares else checked.classes[checked.truth]
+    proba, labels = checked.proba, checked.classes
+    order = np.argsort(labels, kind="stable")
+    is_sorted = np.array_equal(order, np.arange(len(order)))
+    has_all = len(np.unique(truth[rows])) == len(labels)
+    if np.array_equal(labels, np.arange(len(labels))):
+        known = not named
+    elif checked.has_shares or not has_all or (proba.ndim == 1 and not is_sorted):
+        known = True
+    else:
+        known = not named
+        proba = proba if known or is_sorted else proba[:, order]
+    return check_alignment(
+        with_index_of(y_true, truth, rows),
+        with_index_of(y_proba, proba, rows),
+        labels=labels if known else None,
     )
 
 

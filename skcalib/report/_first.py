@@ -54,7 +54,7 @@ def document(results: dict[str, Any]) -> Document:
         overview=_parts.chart(results) or _trust.diagram(results),
         # No advice if the columns may belong to other classes.
         advice=[]
-        if verdict["kind"] == "columns"
+        if verdict["kind"] == "alignment"
         else [step for step in _advice(results) if step is not None],
         sections=[section for section in sections if isinstance(section, Section)],
     )

@@ -66,6 +66,8 @@ MODELS = re.compile(r"(model|classifier|algorithm|system)([ _.-]?(id|name|versio
 # Most columns to list in a message.
 MOST_LISTED = 12
 SEPARATORS = ",;\t|"
+# What to do where columns of a file seem to be in another order.
+IN_ORDER = "name the columns in the order of the classes: classes, --classes"
 # First bytes of a file, among which a zero says that it is binary.
 HEAD = 4096
 # Records that are looked at for separator, decimal sign and index.

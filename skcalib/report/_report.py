@@ -15,7 +15,6 @@ from scipy.sparse import issparse
 
 from ..metrics import CalibrationAccumulator
 from ..utils.checking._arrays import calling
-from ..utils.checking._guard import told
 from ..utils.checking._labels import shown
 from ..utils.checking._validation import check_has
 from ..utils.computing._files import write_atomically
@@ -36,7 +35,7 @@ from . import (
 from ._data import ReportData, check_sums, plain, read_data
 from ._document import Document
 from ._limits import TOLERANCE
-from ._read import read_predictions
+from ._read import IN_ORDER, read_predictions
 from ._render import as_html, as_markdown
 
 
@@ -171,7 +170,8 @@ class CalibrationReport:
             y,
             estimator.predict_proba(X),
             labels=estimator.classes_,
-            remedy="If so, the labels are not those that the classifier was fitted on.",
+            named=True,
+            remedy="the labels are not those that the classifier was fitted on",
             by=by,
             groups=groups,
             sample_weight=sample_weight,
@@ -374,7 +374,8 @@ class CalibrationReport:
             warn(note)
         data = read_data(
             **table,
-            remedy="If so, name the columns in the order of the classes: classes, --classes.",
+            named=True,
+            remedy=IN_ORDER,
             tolerance=tolerance,
             title=title or path.stem,
             random_state=random_state,
@@ -449,8 +450,8 @@ class CalibrationReport:
             for name, y_proba in y_probas.items()
         }
         for name, data in models.items():
-            if data.doubt is not None:
-                warn(f"{name}: {data.doubt}")
+            for finding in data.alignment:
+                warn(f"{name}: {finding}")
         first = next(iter(models.values()))
         found: dict[str, Any] = {
             "title": title,
@@ -509,8 +510,8 @@ _one_at_a_time = threading.RLock()
 def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     """Compute all results, as plain numbers, strings, lists and dicts."""
     step = partial(print_elapsed, "CalibrationReport", verbose)
-    # Collect warnings for the page; the order of columns is checked already.
-    with _one_at_a_time, collecting() as messages, told():
+    # Collect warnings for the page.
+    with _one_at_a_time, collecting() as messages:
         with step("overview"):
             results: dict[str, Any] = {"overview": _trust.overview(data)}
         with step("wrong labels"):
@@ -540,11 +541,14 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     # Each once, though several folds may have warned.
     distinct = dict.fromkeys(messages)
     results["warnings"] = notes + [f"Warned of on the way: {message}" for message in distinct]
-    if data.doubt is not None:
+    results["alignment"] = list(data.alignment)
+    if results["verdict"]["kind"] == "ignorant":  # it says of the rows what has to be said
+        results["warnings"][:0] = data.alignment
+    elif data.alignment:
         results["verdict"] |= {
-            "kind": "columns",
+            "kind": "alignment",
             "headline": "The labels do not fit the probabilities: look at this first.",
-            "explanation": data.doubt,
+            "explanation": " ".join(data.alignment),
         }
     return dict(plain(results))
 

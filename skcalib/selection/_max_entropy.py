@@ -11,7 +11,6 @@ from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import check_weights, is_chunked, naming, refuse_unreadable
-from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import check_class_labels, check_several_classes
 from ..utils.checking._proba import as_proba, check_proba_matrix, iter_proba_blocks
 from ..utils.checking._validation import validate_data
@@ -169,7 +168,6 @@ class MaxEntropySelector(BaseSelector):
             given, if X has fewer samples than `n_samples`, if `y` has a single class, if a weight
             is negative, or if `fit_params` are given without an estimator.
         """
-        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         X, _, n = indexable_samples(X, None)  # only the estimator uses labels
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)

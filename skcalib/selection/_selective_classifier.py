@@ -15,15 +15,22 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import (
+    check_alignment,
     confidence_score,
     energy_score,
     max_logit_score,
     predictive_entropy,
     probability_margin,
 )
-from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
+from ..utils.checking._arrays import (
+    as_features,
+    calling,
+    holds_shares,
+    is_chunked,
+    reworded,
+    with_index_of,
+)
 from ..utils.checking._groups import related, warn_of_duplicates
-from ..utils.checking._guard import refuse_other_rows, tell_of_order
 from ..utils.checking._labels import (
     as_labels,
     check_several_classes,
@@ -282,7 +289,7 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         if holds_shares(y):
             return self._fit_to_shares(X, y, groups)
-        X, labels = samples_and_labels(X, y, groups=groups)
+        X, labels = samples_and_labels(X, y)
         check_several_classes(np.unique(labels))
         confidence = None if isinstance(self.confidence, str) else self.confidence
         warn_if_fitted(estimator=self.estimator, confidence=confidence)
@@ -300,7 +307,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep(fitted, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         if frozen:
-            self._warn_of_order(X, encode(labels, self.classes_))
+            self._warn_of_order(X, with_index_of(y, labels))
         if folds is None:
             evaluated = _evaluate(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
@@ -318,7 +325,6 @@ class SelectiveClassifier(DelegatingClassifier):
                 "sklearn.frozen.FrozenEstimator(classifier)."
             )
         X, _ = indexable(as_features(X), y)
-        refuse_other_rows(X=X, y=y, groups=groups)
         classes = np.asarray(self.estimator.classes_)
         names = "y", "the classifier", "classes"
         shares, _ = match_shares(
@@ -327,20 +333,27 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep(self.estimator, classes)
         self.confidence_ = self.confidence
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
-        self._warn_of_order(X, shares.argmax(axis=1))
+        self._warn_of_order(X, with_index_of(y, shares))
         evaluated = _evaluate(self.estimator_, self.confidence_, X, shares, self.classes_)
         codes, self.n_duplicates_ = related(X, groups, shares)
         warn_of_duplicates(codes if groups is None else None)
         return self._find_threshold(evaluated, codes)
 
-    def _warn_of_order(self, X: Any, codes: NDArray[np.intp]) -> None:
-        """Warn if the probabilities of a frozen classifier fit other labels far better."""
+    def _warn_of_order(self, X: Any, y: Any) -> None:
+        """Warn if probabilities of a frozen classifier seem to be in another order than labels."""
         if not hasattr(self.estimator_, "predict_proba"):
             return
-        proba = class_columns(self.estimator_, X, self.classes_)
-        given: Any = {"name": f"predict_proba of {type(self.estimator.estimator).__name__}"}
-        given["remedy"] = "If so, y has other labels than those that it was fitted on."
-        tell_of_order(proba, codes, self.classes_, **given)
+        proba = with_index_of(X, class_columns(self.estimator_, X, self.classes_))
+        has_all = holds_shares(y) or np.isin(self.classes_, y).all()
+        words = {
+            "y_proba": f"predict_proba of {type(self.estimator.estimator).__name__}",
+            "y_true": "y",
+            "pass labels= in the order of the columns": "y has other labels than those that it "
+            "was fitted on",
+        }
+        # Without labels, the columns are those of the sorted classes, and looked at as well.
+        for finding in check_alignment(y, proba, labels=None if has_all else self.classes_):
+            warn(reworded(finding, words))
 
     def _find_threshold(
         self, evaluated: NDArray[np.floating], groups: NDArray[np.intp] | None

@@ -110,7 +110,7 @@ class SubsetClassifier(DelegatingClassifier):
         SkcalibWarning
             If no sample of a class is chosen: the class will get probability 0.
         """
-        X, labels = samples_and_labels(X, y, sample_weight=sample_weight)
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator, selector=self.selector)

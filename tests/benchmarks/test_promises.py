@@ -174,7 +174,7 @@ def test_moved_rows_are_found_as_the_guide_says():
         f"{lines[size, 0.5]['moved']:.0%}".replace("%", " %") for size in (60, 200, 600, 2000)
     ]
     assert (
-        f"came in {moved[0]} of the draws with 60 rows, in {moved[1]} with 200, {moved[2]} with "
+        f"found in {moved[0]} of the draws with 60 rows, in {moved[1]} with 200, {moved[2]} with "
         f"600 and {moved[3]} with 2000"
     ) in text
     assert all(lines[size, 0.5]["in_order"] == 0 for size in (60, 200, 600, 2000))

@@ -128,8 +128,6 @@ def test_chunks_of_unknown_size():
         MaxEntropySelector().fit(PROBA).select(_chunked(PROBA)[some])
 
 
-# The labels are drawn without regard to the probabilities.
-@pytest.mark.filterwarnings("ignore:y_proba seems to belong to other rows")
 @pytest.mark.parametrize(
     ("y", "proba"),
     [(Y, PROBA), (NAMES, PROBA), (Y > 0, PROBA[:, 0]), (np.ones(N, int), PROBA[:, 0])],
@@ -152,8 +150,6 @@ def test_errors_are_those_of_the_whole(y, proba, weight):
             np.testing.assert_allclose(part, other, rtol=1e-12)
 
 
-# The labels are drawn without regard to the probabilities.
-@pytest.mark.filterwarnings("ignore:y_proba seems to belong to other rows")
 def test_labels_of_all_chunks_name_the_columns():
     # By themselves, chunks with labels 1 and 2 alone would take them for columns 1 and 2.
     y = np.sort(Y) + 1

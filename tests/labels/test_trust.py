@@ -193,7 +193,7 @@ def test_most_labels_are_right():
 
 
 @pytest.mark.filterwarnings("ignore:The columns of X seem to be in another order")
-@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
+@pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_judges_that_know_nothing_warn(n_classes):
     rng = np.random.default_rng(0)

@@ -9,8 +9,6 @@ from skcalib.metrics import classwise_calibration_error, expected_calibration_er
 from skcalib.utils.computing import _blocks
 
 
-# The columns know nothing of the labels: one may look like the confidence of another model.
-@pytest.mark.filterwarnings("ignore:y_proba is never below 0.5")
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("weighted", [False, True])
 @settings(max_examples=25)

@@ -164,8 +164,6 @@ def make_shares(seed, *, n=40, binary=False, grid=None):
     return shares, proba
 
 
-# Metrics of every sample take no weights: labels of all classes alike fit no probabilities.
-@pytest.mark.filterwarnings("ignore:y_proba seems to belong to other rows")
 @shapes
 @every_case
 @settings(max_examples=8)
@@ -259,8 +257,6 @@ def test_string_labels_are_integers(case):
     assert_same(integers, case(names[y], proba[:, order], labels=names[order]), case.atol)
 
 
-# The probabilities of the other class are surely wrong.
-@pytest.mark.filterwarnings("ignore:y_proba seems to belong to other rows")
 @every_case
 def test_string_labels_of_two_classes(case):
     y, proba = make(1, binary=True)

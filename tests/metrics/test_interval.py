@@ -364,7 +364,6 @@ def test_a_partial_is_the_metric_with_options():
     )
 
 
-@pytest.mark.filterwarnings("ignore:.*far below chance")
 @pytest.mark.parametrize("shape", ["positive class", "several classes"])
 def test_a_calibration_error_of_others_begins_at_zero_where_chance_explains_it(shape):
     @wraps(expected_calibration_error)  # copies what the metric declares of itself

@@ -11,7 +11,6 @@ PROBA[0], PROBA[1] = [1 - 1e-310, 1e-310, 0], [5e-324, 1, 0]
 Y = RNG.integers(3, size=300)
 
 
-@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize(
     "name",
     [

@@ -14,7 +14,6 @@ from skcalib.metrics import (
     reliability_curve,
 )
 from skcalib.plots import ClassReliabilityDisplay
-from skcalib.utils import SkcalibWarning
 
 
 def sample(n_classes=4, n_samples=200):
@@ -59,15 +58,6 @@ def test_classes_that_are_left_out_are_counted():
     assert display.axes_.shape == (3,)
     assert "3 of 4 classes" in heading(display)
     assert "of 4 classes" not in heading(example())
-
-
-def test_columns_in_another_order_are_told_once():
-    rng = np.random.default_rng(0)
-    proba = rng.dirichlet(np.full(3, 0.2), 300)
-    y = (rng.random((300, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    with pytest.warns(SkcalibWarning, match="another order") as told:
-        ClassReliabilityDisplay.from_predictions(y, proba[:, [1, 2, 0]])
-    assert len(told) == 1
 
 
 @pytest.mark.parametrize("n_samples", [9, 10])

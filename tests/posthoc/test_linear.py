@@ -255,7 +255,7 @@ def test_the_scale_of_the_logits_does_not_matter(model, scale):
 
 # The search starts on a subset where there are many samples. Logits that are thirty times too
 # large know next to nothing of what they state.
-@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
+@pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 @pytest.mark.parametrize("n", [300, 20_000])
 @pytest.mark.parametrize("temperature", [0.1, 30.0])
 def test_vector_scaling_converges_from_afar(n, temperature):

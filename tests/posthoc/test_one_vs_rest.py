@@ -109,7 +109,7 @@ def test_several_classes_are_binary_maps_divided_by_their_sum(model):
     )
 
 
-@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
+@pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 def test_a_row_of_zeros_is_uniform():
     proba = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]] * 3)
     binning = HistogramBinning(n_bins=2, strategy="uniform", input="proba")

@@ -43,7 +43,7 @@ def test_shares_are_weighted_rows_that_stay_together(name):
     found = kind(**given).fit(logits, shares, weight).predict_proba(logits)
     some = of_rows > 0
     expected = kind(**given)._check_and_fit(
-        logits[rows[some]], y[some], of_rows[some], rows[some], tell=False
+        logits[rows[some]], y[some], of_rows[some], rows[some], warns=False
     )
     np.testing.assert_allclose(found, expected.predict_proba(logits), atol=1e-9)
 

@@ -320,7 +320,7 @@ def test_a_calibrated_model_is_hardly_changed():
     assert np.mean(same) > 0.985
 
 
-@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
+@pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 def test_small_probabilities_count_as_what_they_are():
     """Naive Bayes states 1e-20 and less, a forest states 0 where it knows no better."""
     logits, y = sample(2000, 3, temperature=30.0)

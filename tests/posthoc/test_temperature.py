@@ -249,7 +249,7 @@ def error_on_grid(logits, y, grid, n_bins, weight):
     return np.array(errors)
 
 
-@pytest.mark.filterwarnings("ignore:X seems to belong to other rows")
+@pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 @pytest.mark.parametrize("n_bins", [1, 15, 60])
 @pytest.mark.parametrize("temperature", [0.02, 0.7, 3.0, 200.0])
 @pytest.mark.parametrize("seed", [0, 1])

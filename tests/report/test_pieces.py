@@ -640,7 +640,7 @@ def test_sections_and_titles(pages):
         assert document.subtitle.startswith(subtitle)
         assert " · 2 classes · 20" in document.subtitle
     results["overview"] = {**overview, "title": None, "model": None}
-    results["verdict"] = {**results["verdict"], "kind": "columns"}
+    results["verdict"] = {**results["verdict"], "kind": "alignment"}
     document = _first.document(results)
     assert document.title == "Calibration report"
     assert (document.advice, document.tone) == ([], "bad")

@@ -229,20 +229,20 @@ def test_many_classes_have_whole_names():
     assert re.search(r"\b5 more classes are in results_\.", page)
 
 
-def test_classes_in_another_order_than_the_columns_are_a_doubt():
+def test_classes_in_another_order_than_the_columns_are_reported():
     y, proba, _ = make_predictions(300, n_classes=3, random_state=0)
     names = np.array(["small", "medium", "large"])
     # Without labels the columns are those of the sorted names.
     sorted_names = CalibrationReport.from_predictions(names[y], proba)
     given = CalibrationReport.from_predictions(names[y], proba, labels=names)
     verdict = sorted_names.results_["verdict"]
-    assert verdict["kind"] == "columns"
+    assert verdict["kind"] == "alignment"
     assert "if they were those of ['small', 'medium', 'large']." in verdict["explanation"]
     page = sorted_names.to_markdown()
     assert "look at this first" in page
     # No advice for a model that may be a good one.
     assert "Calibrate" not in page.split("## ")[0]
-    assert given.results_["verdict"]["kind"] != "columns"
+    assert given.results_["verdict"]["kind"] != "alignment"
 
 
 def test_the_advice_holds_in_the_order_in_which_it_stands():

@@ -110,8 +110,6 @@ def test_a_bad_class_of_ten_is_in_the_headline():
     assert found["kind"] != "calibrated"
 
 
-# What is said to be less likely is more likely here, which the guard notices as well.
-@pytest.mark.filterwarnings("ignore:y_proba is far below chance")
 def test_errors_that_cancel_are_found():
     # As often right as said on the whole; .6 is right always, .9 in half of the cases.
     n = 400

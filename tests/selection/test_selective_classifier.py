@@ -149,7 +149,7 @@ def test_nothing_is_answered_where_the_limit_cannot_be_kept():
 
 
 # Labels that alternate have nothing to do with the probabilities.
-@pytest.mark.filterwarnings("ignore:predict_proba of LogisticRegression seems to belong to other")
+@pytest.mark.filterwarnings("ignore:predict_proba of LogisticRegression seems to belong to rows")
 @pytest.mark.parametrize(("risk", "least"), [(0.05, 45), (0.02, 114), (0.01, 230)])
 def test_as_many_samples_as_a_warning_asks_for_are_enough_where_none_is_wrong(risk, least):
     X = np.linspace(-1, 1, 1000)[:, None]

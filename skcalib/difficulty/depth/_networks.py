@@ -10,7 +10,6 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ...utils.checking._guard import refuse_other_rows
 from ...utils.checking._labels import (
     as_labels,
     check_class_labels,
@@ -56,12 +55,11 @@ def check_network(network: Any) -> None:
 
 
 def check_samples(
-    owner: Any, model: Any, X: Any, y: Any, *, reset: bool = True, **of_rows: Any
+    owner: Any, model: Any, X: Any, y: Any, *, reset: bool = True
 ) -> tuple[Any, Any]:
     """Validate the input of a network on behalf of `owner`; `y` may be None except in `fit`.
 
-    `of_rows` holds other values of the samples; indexes in another order raise. For a torch
-    network, a tensor on an accelerator stays there.
+    For a torch network, a tensor on an accelerator stays there.
     """
     of_torch = is_torch_module(model) or is_skorch_net(model)
     options: dict[str, Any] = {"allow_nd": of_torch}
@@ -71,7 +69,6 @@ def check_samples(
     if y is None and not reset:
         X = validate(owner, X, reset=reset, **options)
     else:
-        refuse_other_rows(X=X, y=y, **of_rows)
         X, y = validate(owner, X, check_class_labels(y), reset=reset, **options)
         check_consistent_length(X, y)
         y = as_labels(y, name="y")

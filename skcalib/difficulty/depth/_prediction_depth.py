@@ -342,9 +342,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
     def _fit_probes(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
         """Fit; return for some of the training samples whether their depth is undefined."""
         random_state = check_random_state(self.random_state)
-        X, labels = check_samples(
-            self, unfrozen(self.estimator), X, y, sample_weight=sample_weight
-        )
+        X, labels = check_samples(self, unfrozen(self.estimator), X, y)
         self.classes_, y_encoded = np.unique(labels, return_inverse=True)
         search = NeighborSearch(
             self.n_neighbors,

@@ -21,7 +21,6 @@ from ...utils.checking._arrays import (
     refuse_unreadable,
     warn_if_normalized,
 )
-from ...utils.checking._guard import refuse_other_rows
 from ...utils.checking._labels import (
     as_labels,
     check_class_labels,
@@ -560,7 +559,6 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         if is_chunked(X):
             self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
             return
-        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         # NaN and infinity show in the sums, which are checked below: X is read only once. Samples
         # of weight 0 are not in the sums, and normalized ones are divided first.
         check_first = self.normalize or sample_weight is not None

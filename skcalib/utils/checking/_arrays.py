@@ -54,6 +54,26 @@ def calling(name: str, given: str) -> Iterator[None]:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from error
 
 
+def reworded(text: str, words: Mapping[str, str]) -> str:
+    """Return a text with words replaced, such as the names of arguments by those of the user."""
+    for word, given in words.items():
+        text = text.replace(word, given)
+    return text
+
+
+def with_index_of(
+    given: Any, values: NDArray[Any], rows: slice | NDArray[np.intp] = slice(None)
+) -> Any:
+    """Return these rows of values, with the index of what was given if that is of pandas."""
+    index = getattr(given, "index", None)
+    if index is None or not hasattr(index, "get_indexer"):
+        return values[rows]
+    import pandas as pd
+
+    kind = pd.Series if values.ndim == 1 else pd.DataFrame
+    return kind(values[rows], index=index[rows])
+
+
 def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 

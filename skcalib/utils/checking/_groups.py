@@ -275,3 +275,29 @@ def _codes_of_objects(values: Any) -> NDArray[np.intp] | None:
 def _codes_of_keys(keys: Any) -> NDArray[np.intp]:
     place: dict[Any, int] = {}
     return np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.intp)
+
+
+def independent_rows(
+    n_samples: int,
+    groups: NDArray[np.intp] | None = None,
+    weight: NDArray[np.float64] | None = None,
+) -> slice | NDArray[np.intp]:
+    """Return rows that count equally and are independent, drawn at random; without both, all.
+
+    Of every group it is one row at most. Rows are drawn in proportion to their weights, groups to
+    the mean weight of their rows: those of weight 0 are left out.
+    """
+    if groups is None and weight is None:
+        return slice(None)
+    rng = np.random.default_rng(0)
+    weight = np.ones(n_samples) if weight is None else weight
+    rows = np.flatnonzero(weight)
+    total: NDArray[np.float64] = weight[rows]
+    if groups is not None:
+        # The first of exponential times whose rates are the weights.
+        order = np.lexsort((rng.exponential(size=len(rows)) / total, groups[rows]))
+        found, first = np.unique(groups[rows][order], return_index=True)
+        total = (np.bincount(groups, weight) / np.maximum(np.bincount(groups), 1))[found]
+        rows = rows[order][first]
+    kept = rng.random(len(rows)) * total.max(initial=0.0) < total
+    return np.sort(rows[kept])

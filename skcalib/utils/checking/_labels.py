@@ -16,7 +16,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..computing._chunked import distinct
 from ._arrays import as_array, form_of, is_missing, naming, refuse_unreadable, to_host
-from ._guard import fits_better
 
 # Larger floats do not fit into int64.
 _INT64_END = 2.0**63
@@ -254,102 +253,25 @@ def match_columns(
     n_columns: int,
     y_name: str = "y_true",
     columns_name: str = "y_proba",
-    proba: Any = None,
-    numbered: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return (codes, classes): the column of every label, and the label of every column.
 
-    Without `labels`, integers in 0..K-1 are columns, and other labels are sorted; then all K have
-    to occur, since it is unknown which column belongs to an absent class. Integers that may count
-    from 1 are ambiguous, and so are numbers as text, which sort differently: the probabilities
-    `proba` decide, if they surely fit one order. Columns of a frame that are `numbered`
-    0, ..., K - 1 match text of such numbers.
+    Without `labels`, integers in 0..K-1 are columns, and other labels are sorted, numbers as text
+    like any text; then all K have to occur, since it is unknown which column belongs to an absent
+    class.
     """
     if labels is not None:
         check_column_labels(labels, n_columns, what=f"one for every column of {columns_name}")
         return encode(y, labels, name=y_name), labels
     if not _is_text(y) and y.min() >= 0 and y.max() < n_columns:
-        codes = y.astype(np.intp, copy=False)
-        if y.min() > 0:
-            refuse_counts_from_1(codes, n_columns, proba, y_name, columns_name)
-        return codes, np.arange(n_columns)
+        return y.astype(np.intp, copy=False), np.arange(n_columns)
     classes, codes = np.unique(y, return_inverse=True)
-    numbers = _numbers(classes)
-    as_text = numbers is None or _fits_as_text(numbers, codes, proba)
-    if numbers is not None and numbered and numbers.max() < n_columns:
-        # If the columns fit the order of the text, their numbers are the default of pandas.
-        if len(classes) < n_columns or not as_text:
-            return numbers[codes], np.arange(n_columns).astype(str)
-    elif len(classes) != n_columns:
+    if len(classes) != n_columns:
         raise ValueError(
             f"labels must name the columns of {columns_name} where {y_name} lacks a class, "
             f"got {len(classes)} classes in {y_name}, {shown(classes)}, and {n_columns} columns."
         )
-    if not as_text:
-        refuse_numbers_as_text(classes, codes, proba, y_name, columns_name)
     return codes.astype(np.intp, copy=False), classes
-
-
-def _numbers(classes: NDArray[Any]) -> NDArray[np.intp] | None:
-    """Return classes such as "0", "12" as integers, None for other classes."""
-    texts = classes.tolist()
-    if not _is_text(classes) or not all(text.isascii() and text.isdigit() for text in texts):
-        return None
-    return np.array([int(text) for text in texts]) if max(map(len, texts)) < 10 else None
-
-
-def _fits_as_text(
-    numbers: NDArray[np.intp], codes: NDArray[np.intp], proba: NDArray[Any] | None
-) -> bool:
-    """Tell whether text and numbers sort alike, or `proba` surely fits the order of the text."""
-    rank = np.argsort(np.argsort(numbers, kind="stable"))
-    if np.array_equal(rank, np.arange(len(rank))):
-        return True
-    return proba is not None and fits_better(proba, codes, rank[codes])
-
-
-def refuse_numbers_as_text(
-    classes: NDArray[Any],
-    codes: NDArray[np.intp],
-    proba: NDArray[Any] | None,
-    y_name: str,
-    columns_name: str,
-    labels_name: str = "labels",
-) -> None:
-    """Raise for sorted classes that are numbers as text, unless the probabilities fit the text."""
-    numbers = _numbers(classes)
-    if numbers is not None and not _fits_as_text(numbers, codes, proba):
-        raise ValueError(
-            f"{labels_name} must name the columns of {columns_name} where {y_name} holds numbers "
-            f"as text: they sort as {shown(classes)}, but the columns may be in the order of the "
-            f"numbers, {labels_name}={shown(classes[np.argsort(numbers)])}."
-        )
-
-
-def refuse_counts_from_1(
-    codes: NDArray[np.intp],
-    n_columns: int,
-    proba: NDArray[Any] | None,
-    y_name: str,
-    columns_name: str,
-    labels_name: str = "labels",
-) -> None:
-    """Raise for labels in 1..K-1 that may count from 1, the last class being absent.
-
-    With two classes, or several absent ones, raise only if they surely fit better that way.
-    """
-    all_but_0 = n_columns > 2 and len(np.unique(codes)) == n_columns - 1
-    if proba is None:
-        counts_from_1 = all_but_0
-    else:
-        counts_from_1 = fits_better(proba, codes - 1, codes)
-        counts_from_1 |= all_but_0 and not fits_better(proba, codes, codes - 1)
-    if counts_from_1:
-        raise ValueError(
-            f"{labels_name} must name the {n_columns} columns of {columns_name} where {y_name} "
-            f"has no 0: labels up to {codes.max()} may count from 0 or from 1. Pass "
-            f"{labels_name}=range({n_columns}) or {labels_name}=range(1, {n_columns + 1})."
-        )
 
 
 def match_binary(
@@ -459,38 +381,6 @@ def match_names(
         f"{name} must have columns that are named by the labels, {shown(wanted)}, or no names, "
         f"got the columns {shown(np.array(names, dtype=object))}."
     )
-
-
-def refuse_names_in_other_order(X: Any, classes: NDArray[Any], *, name: str) -> None:
-    """Raise if the columns of a frame are named by the classes but in another order.
-
-    For scores whose columns are classes by position: other names do not matter.
-    """
-    names = column_names(X)
-    if names is None:
-        return
-    # As text: the column of class 0 may be named "0".
-    found, wanted = [str(label) for label in names], [str(label) for label in classes.tolist()]
-    if found != wanted and sorted(found) == sorted(wanted):
-        raise ValueError(
-            f"{name} must have the columns in the order of the classes, {wanted}, got {found}."
-        )
-
-
-def refuse_other_order(y: Any, *, name: str = "y_true") -> None:
-    """Raise for an ordered categorical whose order is not the one in which labels are sorted.
-
-    Columns without names could be in the order of the sorted labels or of the categories.
-    """
-    dtype = getattr(y, "dtype", None)
-    if not getattr(dtype, "ordered", False):
-        return
-    categories = list(dtype.categories)  # type: ignore[union-attr]
-    if categories != sorted(categories):
-        raise ValueError(
-            f"labels must be given where {name} is an ordered categorical in another order than "
-            f"the sorted one, got the categories {shown(np.array(categories, dtype=object))}."
-        )
 
 
 def classes_of_chunks(

@@ -16,7 +16,6 @@ from sklearn.utils import validation as sklearn_validation
 
 from ..computing._blocks import BLOCK_SIZE
 from ..computing._tensors import TensorRows, on_accelerator
-from ..meta._warnings import warn
 from ._arrays import (
     as_array,
     as_features,
@@ -30,13 +29,6 @@ from ._arrays import (
     scale_weights,
     to_host,
 )
-from ._guard import (
-    IN_PASSING,
-    drawn_rows,
-    refuse_negative_name,
-    refuse_other_rows,
-    tell_of_order,
-)
 from ._labels import (
     as_labels,
     check_column_labels,
@@ -44,7 +36,6 @@ from ._labels import (
     match_binary,
     match_columns,
     match_names,
-    refuse_other_order,
 )
 from ._proba import as_proba, check_values
 from ._shares import (
@@ -203,43 +194,16 @@ def check_predictions(
                 "y_proba must hold probabilities where y_true holds shares of people, got "
                 "integers; y_true and y_proba seem swapped."
             )
-        _tell_of_certain(y, proba)
         truth, proba, classes = _match_all(y, column_names(y_true), proba, names, known, pos_label)
     elif proba.ndim == 1:
         truth, classes = match_binary(y, labels=known, pos_label=pos_label)
     else:
         if names is not None:
             proba, known = match_names(proba, names, y, known)
-        if known is None:
-            # Columns without names are in the order of the sorted labels.
-            refuse_other_order(y_true)
-        truth, classes = match_columns(
-            y,
-            labels=known,
-            n_columns=proba.shape[1],
-            proba=proba,
-            numbered=names is None and hasattr(y_proba, "columns"),
-        )
+        truth, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
     if not defer_values:
         check_values(proba)
-    given = {"y_true": y_true, "y_proba": y_proba, "sample_weight": sample_weight}
-    _look_at(given, proba, truth, classes, weight)
     return Predictions(truth, proba, weight, classes, unit)
-
-
-def _look_at(
-    given: dict[str, Any],
-    proba: Any,
-    truth: NDArray[Any],
-    classes: NDArray[Any],
-    weight: NDArray[np.float64] | None,
-) -> None:
-    """Raise or warn where labels and probabilities show another class, or another order."""
-    likeliest = truth if truth.ndim == 1 else truth.argmax(axis=1)
-    if proba.ndim == 1:
-        refuse_negative_name(given["y_proba"], proba, likeliest, classes)
-    refuse_other_rows(proba, likeliest, **given)
-    tell_of_order(proba, likeliest, classes, weight=weight, most=IN_PASSING)
 
 
 def _match_all(
@@ -264,21 +228,6 @@ def _match_all(
             check_column_labels(labels, proba.shape[1], what="names of the columns of y_proba")
     shares, classes = match_shares(shares, names_of_shares, labels, proba.shape[1])
     return shares, proba, classes
-
-
-def _tell_of_certain(shares: NDArray[np.float64], proba: Any) -> None:
-    """Warn where all probabilities are 0 or 1 although people disagree about labels."""
-    if all_0_or_1(proba) and not all_0_or_1(shares):
-        warn(
-            "y_proba holds 0 and 1 alone, and y_true the shares of several classes: y_true and "
-            "y_proba seem swapped."
-        )
-
-
-def all_0_or_1(values: Any) -> bool:
-    """Tell whether all values are 0 or 1, of many rows those of some drawn at random."""
-    some = to_host(values[drawn_rows(len(values), values.shape[-1], IN_PASSING)])
-    return bool(((some == 0) | (some == 1)).all())
 
 
 def _seem_swapped(y_true: ArrayLike, y_proba: ArrayLike) -> bool:

@@ -34,7 +34,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checking._arrays import as_features, is_chunked, naming
 from ..checking._groups import group_codes
-from ..checking._guard import refuse_other_rows
 from ..checking._labels import check_class_labels, class_positions, encode, shown
 from ..checking._proba import check_values
 from ..computing._chunked import map_chunks, map_rows
@@ -568,25 +567,17 @@ class DelegatingClassifier(MetaClassifier):
         return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
 
 
-def indexable_samples(
-    X: Any, y: ArrayLike | None, **of_rows: Any
-) -> tuple[Any, NDArray[Any] | None, int]:
+def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
     """Return the X of a meta-estimator in a form that can be indexed, the labels and n_samples."""
-    if y is None:
-        refuse_other_rows(X=X, **of_rows)
     X = as_features(X)
     with naming("X"):
         (X,) = indexable(X)
         n_samples = _num_samples(X)
-    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y, **of_rows), n_samples)
+    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y), n_samples)
 
 
-def samples_and_labels(X: Any, y: ArrayLike, **of_rows: Any) -> tuple[Any, NDArray[Any]]:
-    """Return the X of a meta-estimator in a form that can be indexed, and its class labels.
-
-    `of_rows` holds other values of the samples, such as weights. Indexes in another order raise.
-    """
-    refuse_other_rows(X=X, y=y, **of_rows)
+def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
     labels = check_class_labels(y)
     with naming("X", "y"):
         X, labels = indexable(as_features(X), labels)

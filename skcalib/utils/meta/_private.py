@@ -29,7 +29,6 @@ from sklearn.utils.validation import (
 )
 
 from ..checking._arrays import calling
-from ..checking._guard import told
 
 # The type of a decorated function. scikit-learn's decorators have no types: without this, mypy and
 # pyright would see neither a misspelled argument nor what `fit` returns.
@@ -107,9 +106,7 @@ class LabeledProbaScorer(_Scorer):
         # user gives come last and override the classes.
         labeled = copy(self)
         labeled._kwargs = {"labels": estimator.classes_, **self._kwargs}
-        # The classes are those of the estimator, so the columns are in their order.
-        with told():
-            return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)
+        return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)
 
 
 def validate_parameters(estimator: BaseEstimator) -> None:

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skcalib.utils.checking._labels import column_names, match_names, refuse_other_order
+from skcalib.utils.checking._labels import column_names, match_names
 
 PROBA = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
 Y = np.array(["cat", "bird"])
@@ -39,13 +39,3 @@ def test_numbered_names_are_positions():
 def test_other_names_are_errors(names):
     with pytest.raises(ValueError, match=r"^p must have columns .* named by the labels, \['bird'"):
         match_names(PROBA, names, Y, None, name="p")
-
-
-def test_order_of_categories():
-    refuse_other_order(Y)
-    for categories, ordered in ((["bird", "cat"], True), (["cat", "bird"], False)):
-        dtype = SimpleNamespace(ordered=ordered, categories=categories)
-        refuse_other_order(SimpleNamespace(dtype=dtype))
-    dtype = SimpleNamespace(ordered=True, categories=["cat", "bird"])
-    with pytest.raises(ValueError, match=r"^labels must be given where y_true is an ordered"):
-        refuse_other_order(SimpleNamespace(dtype=dtype))

@@ -16,13 +16,12 @@ from skcalib.utils.checking._arrays import (
     scale_weights,
     warn_if_normalized,
 )
-from skcalib.utils.checking._groups import group_codes, warn_of_table_twice
+from skcalib.utils.checking._groups import group_codes, independent_rows, warn_of_table_twice
 from skcalib.utils.checking._labels import as_label_matrix, as_labels, cut, joined_classes, shown
 from skcalib.utils.checking._names import label_of, natural_order, polarity, sets_of_columns
 from skcalib.utils.checking._proba import holds_proba, label_log_loss, with_unseen
 from skcalib.utils.checking._shares import match_shares, rows_of, two_sided
 from skcalib.utils.checking._validation import (
-    all_0_or_1,
     check_mask,
     check_numbers,
     check_predictions,
@@ -299,11 +298,23 @@ def test_arrays_of_other_dimensions_and_values_are_refused():
             check_mask(bad, (2,), "m")
 
 
-def test_values_of_0_and_1_alone():
-    assert all_0_or_1(np.eye(3))
-    assert all_0_or_1(np.array([0.0, 1.0]))
-    for other in (0.5, -1.0, 2.0, np.nan):
-        assert not all_0_or_1(np.array([0.0, other]))
+def test_independent_rows_are_one_of_every_group_in_proportion_to_the_weights():
+    assert independent_rows(5) == slice(None)
+    weight = np.tile([0.0, 0.3, 1.5, 3.0], 20_000)
+    rows = independent_rows(len(weight), weight=weight)
+    assert (np.diff(rows) > 0).all()
+    part = np.bincount(rows % 4, minlength=4) / len(rows)
+    np.testing.assert_allclose(part, [0, 1 / 16, 5 / 16, 10 / 16], atol=0.01)
+    assert len(independent_rows(9, weight=np.full(9, 0.7))) == 9  # equal weights: all rows
+    assert len(independent_rows(9, weight=np.zeros(9))) == 0
+    groups = np.random.default_rng(0).permutation(np.repeat([0, 1, 4], [1, 5, 94]))
+    rows = independent_rows(100, groups)
+    assert sorted(groups[rows]) == [0, 1, 4]
+    # Groups of four: the group counts as much as its samples, and the sample by its weight.
+    rows = independent_rows(len(weight), np.arange(len(weight)) // 4, weight)
+    assert len(np.unique(rows // 4)) == len(rows) == 20_000
+    part = np.bincount(rows % 4, minlength=4) / len(rows)
+    np.testing.assert_allclose(part, [0, 1 / 16, 5 / 16, 10 / 16], atol=0.01)
 
 
 def test_groups_are_counted_as_a_counter_does():
