@@ -154,7 +154,7 @@ def close_figures():
 def device(request, monkeypatch):
     """Return an accelerator: the CPU, which is taken for one, and a GPU where there is one."""
     pytest.importorskip("torch")
-    monkeypatch.setattr("skcalib.utils.computing._tensors.ACCELERATORS", {"cpu", "cuda"})
+    monkeypatch.setattr("skcalib.utils._backends.ACCELERATORS", {"cpu", "cuda"})
 
     def refuse(self, dtype=None):
         raise TypeError("numpy cannot read a tensor on a device")
@@ -168,7 +168,7 @@ def device(request, monkeypatch):
 def on_host(monkeypatch):
     """Have "auto" mean the CPU, for tests that repeat by hand what a network computed."""
     pytest.importorskip("torch")
-    for room in ("skcalib.nets._components", "skcalib.embeddings._base"):
+    for room in ("skcalib.nets._components", "skcalib.embeddings._images"):
         monkeypatch.setattr(f"{room}.auto_device", lambda: "cpu")
 
 

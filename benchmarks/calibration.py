@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks._timing import Functions, peak_bytes, print_speed, speed_options
 from benchmarks.scale import probabilities
 from skcalib import metrics
-from skcalib.utils.checking._validation import check_predictions
+from skcalib.utils._proba import check_predictions
 
 
 def top_label_peers(y: np.ndarray, proba: np.ndarray) -> Functions:

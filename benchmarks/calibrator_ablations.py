@@ -34,7 +34,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "measured" / "calibrator_ablations.i
 SIZES = {20: 2, 60: 2, 200: 1}
 FEW = 100
 HERE = "benchmarks.calibrator_ablations."
-STACKED = "skcalib.posthoc._stacked."
+STACKED = "skcalib.posthoc._stacking."
 STRICT = StructuredMatrixScaling
 
 
@@ -88,7 +88,7 @@ RULES = [
     Rule(
         "intercepts",
         "a tenth of the ridge, as off the diagonal",
-        {"skcalib.posthoc._matrix.INTERCEPTS": 1.0},
+        {"skcalib.posthoc._linear.INTERCEPTS": 1.0},
     ),
     Rule("vector", "whether there is one", {HERE + "LEFT_OUT": "structured_vector"}),
     Rule("matrix", "whether there is one", {HERE + "LEFT_OUT": "structured_matrix"}),

@@ -34,7 +34,7 @@ from skcalib import losses, metrics, nets
 from skcalib.difficulty import KNNScorer, PredictionDepthScorer, RMDScorer
 from skcalib.embeddings import LayerEmbedder, TimmEmbedder
 from skcalib.selection import MaxEntropySelector
-from skcalib.utils.computing import _tensors
+from skcalib.utils import _backends
 
 from ._tables import simple_table
 
@@ -101,10 +101,10 @@ def neighbors(device: str, n_samples: int, n_queries: int, n_features: int) -> I
 @contextmanager
 def host_alone() -> Iterator[None]:
     """Take nothing for an accelerator, not even the CPU: a network there is read as arrays."""
-    former = set(_tensors.ACCELERATORS)
-    _tensors.ACCELERATORS.clear()
+    former = set(_backends.ACCELERATORS)
+    _backends.ACCELERATORS.clear()
     yield
-    _tensors.ACCELERATORS.update(former)
+    _backends.ACCELERATORS.update(former)
 
 
 def depth(
@@ -324,7 +324,7 @@ def main() -> int:
         return 0
     name = torch.cuda.get_device_name() if options.device == "cuda" else "CPU: no figures of a GPU"
     if options.device == "cpu":
-        _tensors.ACCELERATORS.add("cpu")
+        _backends.ACCELERATORS.add("cpu")
     # The bounds in full precision, as the products of the package are.
     torch.set_float32_matmul_precision("highest")
     warnings.simplefilter("ignore")

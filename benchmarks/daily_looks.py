@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from benchmarks._tables import shown, simple_table
-from skcalib.metrics import CalibrationAccumulator, CalibrationWatch, _evidence
+from skcalib.metrics import CalibrationAccumulator, CalibrationWatch, _e_values
 
 RESULTS = Path(__file__).with_name("daily_looks_results.json")
 PAGE = Path(__file__).parents[1] / "docs/measured/daily_looks.inc"
@@ -74,12 +74,12 @@ def row(n_classes, name, n_draws, **grid):
 
 def grids(n_draws):
     """Yield what maps in equal steps find, and those of the package; two classes."""
-    ours = _evidence.LOG_SLOPES, _evidence.SHIFTS
+    ours = _e_values.LOG_SLOPES, _e_values.SHIFTS
     for grid, maps in (
         ("equal steps", [np.linspace(-v, v, 13) for v in (1.2, 1.5)]),
         ("ours", ours),
     ):
-        _evidence.LOG_SLOPES, _evidence.SHIFTS = maps
+        _e_values.LOG_SLOPES, _e_values.SHIFTS = maps
         for name in ("too sure by 1.1", "too sure by 1.25"):
             yield row(2, name, n_draws, grid=grid)
 

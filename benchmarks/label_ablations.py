@@ -25,16 +25,15 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.label_sets import NOISES, LabelSet, labels_of, of_people, some_of, tables
 from benchmarks.labels_trust import JUDGES
-from skcalib.labels import LabelIssueFinder, _issues
-from skcalib.labels._judges import judges_of, remarks_on
+from skcalib.labels import LabelIssueFinder, _finder
+from skcalib.labels._base_models import judges_of, remarks_on
+from skcalib.labels._em import doubts_of
 from skcalib.labels._noise_model import no_flips
-from skcalib.labels._trust import doubts_of
 
 LABELS = "skcalib.labels."
-ROUNDS, MODEL, TRUST, CHECKS = (
-    LABELS + f"_{m}." for m in ("rounds", "noise_model", "trust", "checks")
+EM, MODEL, MODELS, CHECKS, FINDER = (
+    LABELS + f"_{m}." for m in ("em", "noise_model", "base_models", "checks", "finder")
 )
-ISSUES = LABELS + "_issues."
 # Every table comes once for each seed, with another way in which labels are wrong.
 SEEDS = (0,)
 COPIES = ", copies"
@@ -138,11 +137,11 @@ def fitted(number: int, of: LabelSet) -> LabelIssueFinder:
         _JUDGED[number] = judged, n_issues
         return doubts_of(judged, n_issues)
 
-    _issues.judges_of, _issues.doubts_of = remembered, kept
+    _finder.judges_of, _finder.doubts_of = remembered, kept
     try:
         return LabelIssueFinder(of.estimator).fit(of.X, of.given)
     finally:
-        _issues.judges_of, _issues.doubts_of = judges_of, doubts_of
+        _finder.judges_of, _finder.doubts_of = judges_of, doubts_of
 
 
 def _log_loss(finder: LabelIssueFinder, of: LabelSet) -> float:
@@ -308,13 +307,13 @@ def _no_confusions(train: Any, test: Any, common: Any) -> Any:
 
 
 RULES = [
-    _rule("HIDDEN", "wrong labels that look like right ones", 0.0, ROUNDS + "HIDDEN"),
-    _rule("WEIGHT_OF_FIRST", "mean with the first round", 0.0, ROUNDS + "WEIGHT_OF_FIRST"),
-    _rule("AHEAD", "by how much flips have to be ahead", 0.0, ROUNDS + "AHEAD"),
-    _rule("WEAK", "flips where judges are weak", 0.0, ROUNDS + "WEAK", TRUST + "WEAK"),
-    _rule("taken back", "refits that believe the labels again", _never, ROUNDS + "_takes_back"),
-    _rule("near flips", "whether there are any", ("flips",), ROUNDS + "_KINDS"),
-    _rule("matrix", "whether flips are between classes", ("near",), ROUNDS + "_KINDS"),
+    _rule("HIDDEN", "wrong labels that look like right ones", 0.0, EM + "HIDDEN"),
+    _rule("WEIGHT_OF_FIRST", "mean with the first round", 0.0, EM + "WEIGHT_OF_FIRST"),
+    _rule("AHEAD", "by how much flips have to be ahead", 0.0, EM + "AHEAD"),
+    _rule("WEAK", "flips where judges are weak", 0.0, EM + "WEAK"),
+    _rule("taken back", "refits that believe the labels again", _never, EM + "_takes_back"),
+    _rule("near flips", "whether there are any", ("flips",), EM + "_KINDS"),
+    _rule("matrix", "whether flips are between classes", ("near",), EM + "_KINDS"),
     _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
     _rule(
@@ -323,24 +322,25 @@ RULES = [
         _no_confusions,
         MODEL + "_confusions",
     ),
-    _rule("judges of none", "those fitted to given labels", _of_last, ROUNDS + "_of_none"),
-    _rule("twins", "whether there are any", _no_twins, ISSUES + "with_twins"),
+    _rule("judges of none", "those fitted to given labels", _of_last, EM + "_of_none"),
+    _rule("twins", "whether there are any", _no_twins, FINDER + "with_twins"),
 ]
 RULES_AFTER_FIT = [
     _rule("INTERCEPT", "prior of the line of checks", 1e3, CHECKS + "INTERCEPT"),
     _rule("LOG_SLOPE", "the same", 1e3, CHECKS + "LOG_SLOPE"),
     _rule("UNSEEN", "errors that no check has shown", 0.0, CHECKS + "UNSEEN"),
-    _rule("FEWEST_CHECKS", "when checks end doubts", 2, ISSUES + "FEWEST_CHECKS"),
-    _rule("STANDARD_ERRORS", "which checks are random (here 2)", 2.0, ISSUES + "STANDARD_ERRORS"),
-    _rule("random or not", "whether that is asked", np.inf, ISSUES + "STANDARD_ERRORS"),
-    _rule("SURE", "doubt of any wrong label", 0.0, TRUST + "SURE"),
-    _rule("WEAK, doubt", "doubt of weak judges", 0.0, TRUST + "WEAK"),
-    _rule("KNOWN", "doubt of features", -np.inf, TRUST + "KNOWN"),
-    _rule("misfits", "doubt of labels that neighbors defend", _none, TRUST + "of_misfits"),
+    _rule("FEWEST_CHECKS", "when checks end doubts", 2, FINDER + "FEWEST_CHECKS"),
+    _rule("STANDARD_ERRORS", "which checks are random (here 2)", 2.0, FINDER + "STANDARD_ERRORS"),
+    _rule("random or not", "whether that is asked", np.inf, FINDER + "STANDARD_ERRORS"),
+    _rule("SURE", "doubt of any wrong label", 0.0, EM + "SURE"),
+    _rule("KNOWN", "doubt of features", -np.inf, EM + "KNOWN"),
+    _rule("misfits", "doubt of labels that neighbors defend", _none, EM + "of_misfits"),
 ]
 RULES_OF_SCALES = [
-    _rule("LARGEST_RATIO", "warning of unequal scales", np.inf, LABELS + "_judges.LARGEST_RATIO"),
-    _rule("LARGEST_RATIO", "the same (here 30)", 30.0, LABELS + "_judges.LARGEST_RATIO"),
+    _rule(
+        "LARGEST_RATIO", "warning of unequal scales", np.inf, LABELS + "_base_models.LARGEST_RATIO"
+    ),
+    _rule("LARGEST_RATIO", "the same (here 30)", 30.0, LABELS + "_base_models.LARGEST_RATIO"),
 ]
 ROOM = Room(RULES, losses)
 SCALES = Room(RULES_OF_SCALES, losses_of_scales)

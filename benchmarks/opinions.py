@@ -23,7 +23,7 @@ from skcalib.metrics import (
     prediction_powered_interval,
 )
 from skcalib.posthoc import TemperatureScaling
-from skcalib.utils.computing._risk_control import risk_control
+from skcalib.selection._risk_control import risk_control
 
 RESULTS = Path(__file__).with_name("opinions_results.json")
 PAGE = Path(__file__).parents[1] / "docs/measured/opinions.inc"

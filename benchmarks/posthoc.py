@@ -14,6 +14,7 @@ from benchmarks._timing import print_speed, speed_options
 from benchmarks.calibrator_choice import attempt, functions, scored, stated
 from benchmarks.prediction_sets import PredictionSet
 from skcalib.datasets import make_predictions
+from skcalib.metrics._temperature_fit import fit_temperature
 from skcalib.posthoc import (
     MatrixScaling,
     StackedCalibration,
@@ -22,8 +23,7 @@ from skcalib.posthoc import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.utils.computing._blocks import iter_blocks, row_max, row_sum
-from skcalib.utils.computing._temperature import fit_temperature
+from skcalib.utils._numeric import iter_blocks, row_max, row_sum
 
 
 def blocked_softmax(logits):

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.ablations import Loss, Room, Rule
-from skcalib.utils.computing._risk_control import risk_control
+from skcalib.selection._risk_control import risk_control
 
-CONTROL = "skcalib.utils.computing._risk_control."
+CONTROL = "skcalib.selection._risk_control."
 DELTAS, N_DRAWS = (0.1, 0.01), 60
 SIZES, RISKS = (100, 500, 2000), (0.05, 0.1)
 N_OF_POPULATION = 200_000

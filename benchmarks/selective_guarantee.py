@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks._tables import shown, simple_table, study
-from skcalib.utils.computing._risk_control import risk_control, upper_bound
+from skcalib.selection._risk_control import risk_control, upper_bound
 
 N_SPLITS = 2000
 DELTA = 0.1

@@ -13,7 +13,7 @@ from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.votes import SOURCES, judged
 from skcalib.labels import LabelIssueFinder
 
-VOTES, ANNOTATORS = "skcalib.labels._votes.", "skcalib.labels._annotators."
+VOTES = "skcalib.labels._vote_model."
 DRAWS = 2
 MOST_SAMPLES = 1000
 
@@ -53,8 +53,6 @@ RULES = [
     Rule("_OTHERS", "all other parameters (here 10)", {VOTES + "_OTHERS": 10.0}),
     Rule("_LEAST_GAIN", "when the search ends (here .001)", {VOTES + "_LEAST_GAIN": 1e-3}),
     Rule("LEAST_LEFT", "tempering once more", {VOTES + "LEAST_LEFT": 1.0}),
-    Rule(
-        "VOTES_OF_PRIOR", "prior of annotators (here none)", {ANNOTATORS + "VOTES_OF_PRIOR": 1e-3}
-    ),
+    Rule("VOTES_OF_PRIOR", "prior of annotators (here none)", {VOTES + "VOTES_OF_PRIOR": 1e-3}),
 ]
 ROOM = Room(RULES, losses)

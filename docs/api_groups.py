@@ -70,7 +70,7 @@ GROUPS = {
         ],
         "Studies over many trained models": ["DifficultyProfiler"],
     },
-    "difficulty.records": {
+    "difficulty.training_dynamics": {
         "Studies over many trained models": [
             "difficulty_quadrant",
             "corner_distances",

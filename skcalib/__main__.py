@@ -3,14 +3,270 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from . import __version__
-from .report import CalibrationReport, add_commands, show_reading
-from .utils.meta._warnings import collecting
+import numpy as np
+from numpy.typing import NDArray
+
+from . import __version__, metrics
+from .metrics import CalibrationWatch, calibration_error_interval
+from .report import CalibrationReport
+from .report._data import REMEDY, alignment_of
+from .report._read import IN_ORDER, describe, read_predictions
+from .utils._arrays import reworded
+from .utils._labels import group_codes
+from .utils._output import collecting
+from .utils._proba import check_predictions
+
+# The commands ``watch`` and ``check``: predictions from a file, the result as exit status.
+
+_FORMAT = "skcalib watch 1"
+# Metrics of (y_true, y_proba); those for several labels and for groups need more.
+_ERRORS = [
+    name
+    for name in metrics.__all__
+    if name.endswith("_calibration_error") and not name.startswith(("groupwise", "multilabel"))
+]
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the subparsers of a command line; ``options.run`` runs one."""
+    watch = commands.add_parser(
+        "watch",
+        help="add the labels of a day and tell whether the probabilities have gone wrong",
+        description="Add predictions whose labels have arrived to the state, and tell whether the "
+        "probabilities have gone wrong. It may be called every day: if they are right, there is "
+        "ever an alarm with probability alpha at most. Exit status: 0 no alarm, 1 alarm, 2 the "
+        "input is refused; the state file then stays as it was.",
+    )
+    _add_columns(watch)
+    add = watch.add_argument
+    add("--state", type=Path, required=True, help="JSON file of what came before; may be missing")
+    add("--alpha", type=float, help="probability of a false alarm, ever (default: 0.01)")
+    add("--by", action="append", default=[], help="a column of groups to watch too; repeatable")
+    add("--name", help="what this look is called (default: date and time)")
+    watch.set_defaults(run=_watch)
+    check = commands.add_parser(
+        "check",
+        help="tell whether the calibration error is small enough",
+        description="Tell whether the calibration error is small enough, by its 95 % interval. "
+        "Exit status: 0 it is, 1 it is not, 3 there are too few samples to tell, 2 the input is "
+        "refused.",
+    )
+    _add_columns(check)
+    add = check.add_argument
+    add("--max-error", type=float, required=True, help="largest error that passes, in (0, 1)")
+    add("--metric", choices=_ERRORS, default="expected_calibration_error", help="which error")
+    add("--weight", help="a column of sample weights")
+    add("--groups", help="a column that says which samples belong together, such as patients")
+    add("--seed", type=int, default=0, help="seed of resamples (default: 0)")
+    check.set_defaults(run=_check)
+
+
+def show_reading(source: Any, notes: list[str]) -> None:
+    """Write what was read, and then the notes so far, to the standard error."""
+    sys.stderr.write(describe(source))
+    for note in dict.fromkeys(notes):
+        sys.stderr.write(f"Note: {note}\n")
+    notes.clear()
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "predictions", type=Path, help="a file with a header, a column of labels and probabilities"
+    )
+    add("--label", help="the column of labels (default: label, y_true, y, target, ...)")
+    add(
+        "--classes",
+        nargs="+",
+        help="the columns of probabilities, in the order of the classes, or with the class of "
+        "each: prob_0=bus prob_1=car",
+    )
+    add("--pos-label", help="the positive class of two, where one column has its probability")
+
+
+def _check(options: argparse.Namespace) -> int:
+    limit = options.max_error
+    if not 0 < limit < 1:
+        raise ValueError(f"max-error must be in (0, 1), got {limit}.")
+    table = read_predictions(
+        options.predictions,
+        options.label,
+        options.classes,
+        options.pos_label,
+        options.weight,
+        (),
+        options.groups,
+    )
+    _write_alignment(table)
+    low, high = calibration_error_interval(
+        table["y_true"],
+        table["y_proba"],
+        metric=getattr(metrics, options.metric),
+        labels=table["labels"],
+        pos_label=table.get("pos_label"),
+        sample_weight=table["sample_weight"],
+        groups=table["groups"],
+        random_state=options.seed,
+    )
+    show_reading(table["source"], options.notes)
+    verdict, status = "Cannot tell", 3
+    if high <= limit:
+        verdict, status = "Passes", 0
+    elif low > limit:
+        verdict, status = "Fails", 1
+    sys.stdout.write(
+        f"{verdict}: the {options.metric.replace('_', ' ')} is {low:.4f} to {high:.4f} (95 % "
+        f"interval, {len(table['y_true'])} samples); the limit is {limit:g}.\n"
+    )
+    return status
+
+
+def _write_alignment(table: dict[str, Any]) -> None:
+    """Write what the table shows to be in another order to the standard error."""
+    checked = check_predictions(
+        table["y_true"],
+        table["y_proba"],
+        table["sample_weight"],
+        labels=table["labels"],
+        pos_label=table.get("pos_label"),
+    )
+    groups = table["groups"]
+    codes = None if groups is None else group_codes(groups, len(checked.truth))[1]
+    for finding in alignment_of(checked, table["y_true"], table["y_proba"], groups=codes):
+        sys.stderr.write(f"Note: {reworded(finding, {REMEDY: IN_ORDER})}\n")
+
+
+def _watch(options: argparse.Namespace) -> int:
+    state = _read_state(options.state, options.alpha)
+    digest = hashlib.sha256(options.predictions.read_bytes()).hexdigest()
+    if digest in state.files:
+        raise ValueError(
+            f"{options.predictions} must be a file that was not added before, got the one of "
+            f"{state.files[digest]}."
+        )
+    y_true, y_proba, by, source = _look(options, state)
+    watch = state.watch or CalibrationWatch(state.alpha, labels=state.classes)
+    name = options.name or f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+    watch.update(y_true, y_proba, by=by, name=name)
+    kept = {
+        "format": _FORMAT,
+        "classes": state.classes,
+        "single": state.single,
+        "files": state.files | {digest: name},
+        "watch": json.loads(watch.to_json()),
+    }
+    _replace(options.state, json.dumps(kept) + "\n")
+    show_reading(source, options.notes)
+    if watch.alarm_ is not None:
+        sys.stdout.write(f"Alarm. {watch.alarm_}\n")
+        return 1
+    sys.stdout.write(
+        f"No alarm: the evidence is {watch.evidence().e_value:.3g} after look "
+        f"{len(watch.looks_)}, with {len(y_true)} samples; an alarm is raised from "
+        f"{1 / watch.alpha:g} on.\n"
+    )
+    return 0
+
+
+@dataclass
+class _State:
+    """State of the watch; `single` if there is only the positive class's column."""
+
+    alpha: float
+    watch: CalibrationWatch | None = None
+    classes: list[str] | None = None
+    single: bool = False
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def _read_state(path: Path, alpha: float | None) -> _State:
+    if not path.exists():
+        return _State(0.01 if alpha is None else alpha)
+    try:
+        kept = json.loads(path.read_text())
+        if kept["format"] != _FORMAT:
+            raise ValueError(f"the format is {kept['format']!r}")
+        watch = CalibrationWatch.from_json(json.dumps(kept["watch"]))
+        state = _State(
+            watch.alpha, watch, list(kept["classes"]), bool(kept["single"]), dict(kept["files"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} must be a state that this command has written: {error}."
+        ) from None
+    if alpha not in (None, state.alpha):
+        raise ValueError(f"alpha must be that of the state, {state.alpha:g}, got {alpha:g}.")
+    return state
+
+
+def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any, Any]:
+    """Return labels, probabilities, groups, what was read; the first file fixes the classes."""
+    positive = state.classes[1] if state.classes is not None and state.single else None
+    table = read_predictions(
+        options.predictions,
+        options.label,
+        options.classes,
+        options.pos_label or positive,
+        None,
+        options.by,
+        None,
+    )
+    _write_alignment(table)
+    y_true, y_proba, labels = table["y_true"], table["y_proba"], list(table["labels"])
+    single = y_proba.ndim == 1
+    if single:
+        # A file may lack the other class, whose name is then unknown.
+        positive = table["pos_label"]
+        y_true = np.where(y_true == positive, positive, f"not {positive}")
+        labels = [f"not {positive}", positive]
+    if state.classes is None:
+        state.classes, state.single = labels, single
+    if single != state.single or sorted(labels) != sorted(state.classes):
+        raise ValueError(
+            f"{options.predictions} must have the classes of the looks before, "
+            f"{', '.join(state.classes)}, got {', '.join(labels)}; the option classes names the "
+            "columns."
+        )
+    if not single:
+        y_proba = y_proba[:, [labels.index(name) for name in state.classes]]
+    return y_true, y_proba, _groups(table["by"]), table["source"]
+
+
+def _groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:
+    """Return the name of every sample's group, such as "site=A, age=old"."""
+    if by is None:
+        return None
+    rows = zip(*([f"{name}={value}" for value in values] for name, values in by.items()))
+    return np.array([", ".join(row) for row in rows])
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file atomically."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:  # an interrupt too
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+# The command line of the package: ``python -m skcalib report predictions.csv`` and others.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

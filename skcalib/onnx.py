@@ -21,10 +21,10 @@ from .difficulty import DifficultyAwareClassifier
 from .labels import LabelCleaningClassifier
 from .posthoc import PostHocCalibratedClassifier, PostHocCalibrator
 from .selection import SelectiveClassifier, SubsetClassifier
-from .utils.checking._labels import class_positions
-from .utils.checking._proba import FLOAT32_ROUNDING
-from .utils.meta._estimators import last_step
-from .utils.meta._optional import import_optional
+from .utils._estimators import last_step
+from .utils._labels import class_positions
+from .utils._output import import_optional
+from .utils._proba import FLOAT32_ROUNDING
 
 import_optional("skl2onnx", extra="onnx")
 

@@ -254,8 +254,16 @@ def function_calls() -> Iterator[Call]:
             fixed = OPTIONS.get(name, {})
             yield Call(f"{package.__name__}.{name}", getattr(package, name), arguments, fixed)
     for function, name, history in (
-        (difficulty.records.area_under_margin, "logits", np.stack([LOGITS, LOGITS[::-1]])),
-        (difficulty.records.confidence_variability, "y_proba", np.stack([PROBA, PROBA[::-1]])),
+        (
+            difficulty.training_dynamics.area_under_margin,
+            "logits",
+            np.stack([LOGITS, LOGITS[::-1]]),
+        ),
+        (
+            difficulty.training_dynamics.confidence_variability,
+            "y_proba",
+            np.stack([PROBA, PROBA[::-1]]),
+        ),
     ):
         name_of_call = f"skcalib.difficulty.{function.__name__}"
         yield Call(name_of_call, function, {"y": ROLES["y"]}, {name: history})

@@ -72,5 +72,5 @@ def test_what_is_loaded_answers_as_what_was_stored(estimator, form):
 def test_types_that_are_trusted_are_classes_of_this_package():
     names = skcalib.trusted_types()
     assert names == sorted(set(names))
-    assert "skcalib.posthoc._stacked.StackedCalibration" in names
+    assert "skcalib.posthoc._stacking.StackedCalibration" in names
     assert all(name.startswith("skcalib.") and "nets" not in name for name in names)

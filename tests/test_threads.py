@@ -20,7 +20,7 @@ from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.report import CalibrationReport
 from skcalib.selection import SelectiveClassifier
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.meta._warnings import collecting, warn
+from skcalib.utils._output import collecting, warn
 
 N_THREADS = 8
 X, Y = load_digits(n_class=4, return_X_y=True)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.utils.checking._groups import holm
+from skcalib.metrics._groupwise import holm
 
 from .printed import Printed
 from .results import settings_of

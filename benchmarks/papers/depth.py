@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
-from skcalib.difficulty.records import prediction_depth, prediction_entropy
+from skcalib.difficulty.training_dynamics import prediction_depth, prediction_entropy
 from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
 from skcalib.nets import MLP
 

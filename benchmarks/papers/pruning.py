@@ -20,7 +20,7 @@ from scipy.stats import beta
 from sklearn.base import BaseEstimator
 
 from skcalib.difficulty import DifficultyMixin
-from skcalib.difficulty.records import area_under_margin, el2n
+from skcalib.difficulty.training_dynamics import area_under_margin, el2n
 from skcalib.losses.functional import cross_entropy_loss
 from skcalib.selection import DifficultySelector
 

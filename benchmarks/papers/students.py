@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from skcalib.losses import CorrectnessHistory
-from skcalib.nets._samples import Mixup
+from skcalib.nets._data import Mixup
 from skcalib.posthoc import TemperatureScaling
 
 from .measures import nll

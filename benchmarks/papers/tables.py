@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcalib.utils.checking._groups import holm
+from skcalib.metrics._groupwise import holm
 
 from .statistics import mean_and_error, paired
 

@@ -15,7 +15,11 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from skcalib.datasets import flip_labels
-from skcalib.difficulty.records import area_under_margin, forgetting_events, iteration_learned
+from skcalib.difficulty.training_dynamics import (
+    area_under_margin,
+    forgetting_events,
+    iteration_learned,
+)
 from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
 from skcalib.plots import TrainingMapDisplay
 

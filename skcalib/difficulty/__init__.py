@@ -1,18 +1,15 @@
 """How hard is each sample?"""
 
-from ..utils.meta._docs import fill_docstrings
-from . import records as records
-from ._aware import DifficultyAwareClassifier
+from ..utils._output import fill_docstrings
+from . import training_dynamics as records
+from ._aware import DifficultyAwareClassifier, difficulty_weights
 from ._base import DifficultyMixin
-from ._cross_val import cross_val_difficulty, score_difficulty
-from ._error_rate import error_rate_by_difficulty
-from ._knn import KNNScorer
-from ._loss import LossScorer
+from ._evaluation import cross_val_difficulty, error_rate_by_difficulty, score_difficulty
+from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
 from ._novelty import NoveltyDetector
-from ._prototypes import KMeansPrototypeScorer
-from ._weights import difficulty_weights
-from .depth import DifficultyProfiler, PredictionDepthScorer
-from .gaussian import RelativeMahalanobisScorer, RMDScorer
+from ._prediction_depth import PredictionDepthScorer
+from ._profiler import DifficultyProfiler
+from ._scorers import KMeansPrototypeScorer, KNNScorer, LossScorer
 
 __all__ = [
     "DifficultyAwareClassifier",

@@ -12,9 +12,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from ..utils.checking._arrays import to_host
-from ..utils.computing._tensors import back_end, exact_products, row_squares
-from ..utils.meta._optional import import_optional
+from ..utils._backends import back_end, exact_products, row_squares, to_host
+from ..utils._output import import_optional
 
 # Up to this number of features, scikit-learn is as fast as faiss.
 SMALL_DIM = 32

@@ -15,10 +15,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils.checking._arrays import as_features, check_weights, is_chunked
-from ..utils.checking._groups import duplicate_codes, group_codes, warn_of_duplicates
-from ..utils.computing._chunked import map_rows
-from ..utils.meta._estimators import (
+from ..utils._arrays import as_features, check_weights
+from ..utils._backends import is_chunked, map_rows
+from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils._estimators import (
     MetaMixin,
     fit_clone,
     folds_of,
@@ -29,10 +29,10 @@ from ..utils.meta._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
-from ..utils.meta._warnings import warn
-from ._knn import KNNScorer
-from .gaussian import RMDScorer, gaussians_without
+from ..utils._labels import duplicate_codes, group_codes, warn_of_duplicates
+from ..utils._output import warn
+from ._mahalanobis import RMDScorer, gaussians_without
+from ._scorers import KNNScorer
 
 
 class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):

@@ -13,10 +13,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils.checking._validation import validate_data
-from ..utils.meta._private import Interval, StrOptions, _check_feature_names_in, _fit_context
-from ._hooks import check_layers, record_layers, to_input, torch_module
-from ._placement import place_layers
+from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context
+from ..utils._estimators import validate_data
+from ._hooks import check_layers, place_layers, record_layers, to_input, torch_module
 
 
 class LayerEmbedder(TransformerMixin, BaseEstimator):

@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata, t
 
-from ..utils.checking._arrays import as_array, is_missing
-from ..utils.checking._labels import as_labels, encode
-from ..utils.checking._proba import binomial_interval
-from ._limits import FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN
+from ..utils._arrays import as_array, is_missing
+from ..utils._labels import as_labels, encode
+from ..utils._numeric import binomial_interval
+from ._constants import FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN
 
 # Log-odds are cut here: exp(-80) is about the smallest probability of single precision.
 FARTHEST = 80.0

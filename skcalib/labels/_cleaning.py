@@ -12,9 +12,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from ..utils.checking._arrays import check_weights
-from ..utils.checking._labels import encode, shown
-from ..utils.meta._estimators import (
+from ..utils._arrays import check_weights
+from ..utils._compat import (
+    HasMethods,
+    StrOptions,
+    _check_method_params,
+    _fit_context,
+    _routing_enabled,
+    _safe_indexing,
+    print_elapsed,
+)
+from ..utils._estimators import (
     DelegatingClassifier,
     check_fit_takes,
     fit_clone,
@@ -27,18 +35,10 @@ from ..utils.meta._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils.meta._private import (
-    HasMethods,
-    StrOptions,
-    _check_method_params,
-    _fit_context,
-    _routing_enabled,
-    _safe_indexing,
-)
-from ..utils.meta._progress import print_elapsed
-from ..utils.meta._warnings import warn
-from ._issues import LabelIssueFinder
-from ._limits import SOFT_MASS
+from ..utils._labels import encode, shown
+from ..utils._output import warn
+from ._constants import SOFT_MASS
+from ._finder import LabelIssueFinder
 
 
 class LabelCleaningClassifier(DelegatingClassifier):

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils.checking._proba import binomial_interval
+from ..utils._numeric import binomial_interval
 from ._annotations import Read
-from ._judges import FAR, Judge, LeaveOneOut, distances_of_new
-from ._limits import FEWEST_OF_A_CLASS
-from ._trust import ADVICE
-from ._votes import Scale, VoteModel, Votes, evidence_of, scale_of
+from ._base_models import FAR, Judge, LeaveOneOut, distances_of_new
+from ._constants import FEWEST_OF_A_CLASS
+from ._em import ADVICE
+from ._vote_model import Scale, VoteModel, Votes, evidence_of, scale_of
 
 
 class Consensus(NamedTuple):

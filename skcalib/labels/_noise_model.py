@@ -34,7 +34,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
-from ._limits import (
+from ._constants import (
     BLOCK_ELEMENTS,
     FEWEST_OF_A_CLASS,
     LOG_ODDS,

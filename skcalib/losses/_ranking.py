@@ -8,8 +8,7 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_option, check_range, check_tensor, extremes
-from ._batch import check_batch
+from ._base import CalibrationLoss, check_batch, check_option, check_range, check_tensor, extremes
 from ._softmax import class_nll, expectation, largest_probabilities, target_nll
 
 _CONFIDENCES = ("msp", "margin", "entropy")
@@ -65,7 +64,7 @@ class CorrectnessHistory:
     See Also
     --------
     CorrectnessRankingLoss : The loss that needs it.
-    skcalib.difficulty.records.consistency_score : The same from a recorded training.
+    skcalib.difficulty.training_dynamics.consistency_score : The same from a recorded training.
 
     References
     ----------

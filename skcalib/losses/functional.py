@@ -1,21 +1,28 @@
 """The losses and weights as functions of logits and targets, one for every module that has one."""
 
-from ._brier import brier_loss
-from ._bsce import bsce_gra_loss, bsce_loss, generalized_brier_weight
-from ._cross_entropy import cross_entropy_loss, label_smoothing_loss
-from ._dual_focal import dual_focal_loss, dual_focal_weight
+from ._cross_entropy import (
+    brier_loss,
+    cross_entropy_loss,
+    label_smoothing_loss,
+    poly_loss,
+    zero_hinge_loss,
+)
 from ._focal import (
+    dual_focal_loss,
+    dual_focal_weight,
     focal_loss,
     focal_weight,
     sample_dependent_focal_loss,
     sample_dependent_focal_weight,
 )
-from ._mmce import mmce_loss
-from ._penalties import difficulty_aware_loss, entropy_regularized_loss, logit_norm_loss
-from ._poly import poly_loss
+from ._penalties import difficulty_aware_loss, entropy_regularized_loss, logit_norm_loss, mmce_loss
 from ._ranking import correctness_ranking_loss
-from ._uncertainty import uncertainty_weighted_loss
-from ._zero_hinge import zero_hinge_loss
+from ._weighted import (
+    bsce_gra_loss,
+    bsce_loss,
+    generalized_brier_weight,
+    uncertainty_weighted_loss,
+)
 
 __all__ = [
     "brier_loss",

@@ -1,22 +1,22 @@
 """Calibration, selective-prediction and out-of-distribution metrics."""
 
-from ..utils.meta._docs import fill_docstrings
+from ..utils._output import fill_docstrings
 from ._accumulator import CalibrationAccumulator
 from ._alignment import check_alignment
 from ._calibration_error import (
+    classwise_calibration_error,
     debiased_calibration_error,
     expected_calibration_error,
     ks_calibration_error,
     maximum_calibration_error,
     reliability_curve,
 )
-from ._classwise import classwise_calibration_error
 from ._compare import compare_calibration
 from ._decomposition import refined_log_loss, score_decomposition
 from ._detection import fpr_at_tpr, misclassification_report, ood_report
-from ._groupwise import groupwise_calibration_error
-from ._interval import calibration_error_interval, calibration_test
-from ._multilabel import multilabel_calibration_error
+from ._groupwise import groupwise_calibration_error, multilabel_calibration_error
+from ._intervals import calibration_error_interval, calibration_test
+from ._monitor import CalibrationWatch
 from ._per_sample import (
     confidence_score,
     energy_score,
@@ -26,8 +26,9 @@ from ._per_sample import (
     probability_margin,
 )
 from ._prediction_powered import prediction_powered_interval
+from ._registry import get_scorer, get_scorer_names
 from ._reliability_curves import isotonic_reliability_curve, smooth_reliability_curve
-from ._risk_coverage import (
+from ._selective import (
     accuracy_at_coverage,
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
@@ -35,9 +36,7 @@ from ._risk_coverage import (
     excess_area_under_risk_coverage,
     risk_coverage_curve,
 )
-from ._scorer import get_scorer, get_scorer_names
 from ._smooth import smooth_calibration_error
-from ._watch import CalibrationWatch
 
 __all__ = [
     "CalibrationAccumulator",

@@ -14,29 +14,27 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils.checking._arrays import as_array, as_floats, holds_shares, is_chunked
-from ..utils.checking._labels import as_labels, classes_of_chunks, cut
-from ..utils.checking._proba import as_proba
-from ..utils.checking._validation import Predictions, check_predictions
-from ..utils.computing._binning import uniform_edges
-from ..utils.computing._chunked import aligned, reduce_chunks
-from ..utils.computing._tensors import on_accelerator
-from ..utils.meta._private import Interval, validate_params
-from ._bins import (
+from ..utils._arrays import as_array, as_floats, holds_shares
+from ..utils._backends import aligned, is_chunked, on_accelerator, reduce_chunks
+from ..utils._compat import Interval, validate_params
+from ..utils._labels import as_labels, cut
+from ..utils._numeric import uniform_edges
+from ..utils._proba import Predictions, as_proba, check_predictions
+from ._calibration_error import (
     NORM_CONSTRAINTS,
     Bins,
     ReliabilityCurve,
+    class_sums_between,
     curve_of,
     debiased_norm,
     gap_norm,
     iter_top_label,
     sums_between,
 )
-from ._classwise import class_sums_between
-from ._evidence import Evidence, evidence_of_sums, log_ratios
-from ._inversion import interval_of_bins
-from ._names import metric_name
-from ._per_sample import generalized_brier_score
+from ._e_values import Evidence, evidence_of_sums, log_ratios
+from ._intervals import interval_of_bins
+from ._per_sample import classes_of_chunks, generalized_brier_score
+from ._registry import metric_name
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
 

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from ..utils.checking._arrays import as_array, holds_shares, is_chunked
-from ..utils.checking._labels import as_labels
-from ..utils.checking._validation import check_predictions
-from ..utils.computing._tensors import on_accelerator
+from ..utils._arrays import as_array, holds_shares
+from ..utils._backends import is_chunked, on_accelerator
+from ..utils._labels import as_labels
+from ..utils._proba import check_predictions
 
 # Probability that columns in order are reported, of a model that is independent of the labels; for
 # models with any skill it is smaller.

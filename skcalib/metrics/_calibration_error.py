@@ -1,28 +1,188 @@
-"""Calibration errors of the top label, or of the positive class."""
+"""Binned calibration errors: of the top label, of the positive class, and class by class."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from numbers import Integral
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..utils.checking._arrays import count_unit
-from ..utils.checking._validation import check_predictions
-from ..utils.meta._private import validate_params
-from ._bins import (
-    BINNING_CONSTRAINTS,
-    NORM_CONSTRAINTS,
-    Bins,
-    ReliabilityCurve,
-    binned,
-    curve_of,
-    debiased_norm,
-    declares,
-    gap_norm,
-    top_label,
+from ..utils._arrays import count_unit
+from ..utils._backends import to_host
+from ..utils._compat import Interval, StrOptions, validate_params
+from ..utils._numeric import (
+    FEW_COLUMNS,
+    bin_index,
+    bin_sums,
+    quantile_sums,
+    round_down,
+    uniform_edges,
 )
+from ..utils._proba import Predictions, check_predictions, check_values, iter_proba_blocks, rows_of
 from ._ties import tie_groups
+
+# Confidence and correctness of predictions, and their sums over bins of confidence.
+#
+# Every calibration error compares the two; binned errors are functions of the sums.
+
+Metric = TypeVar("Metric", bound=Callable[..., Any])
+BINNING_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_bins": [Interval(Integral, 1, None, closed="left")],
+    "strategy": [StrOptions({"uniform", "quantile"})],
+}
+NORM_CONSTRAINTS: dict[str, list[Any]] = {"norm": [StrOptions({"l1", "l2", "max"})]}
+
+
+class Kind(NamedTuple):
+    """How a calibration error is computed: `rule` and `norm` of :class:`._gaps.GapError`.
+
+    With `top_label`, the error depends only on the confidence and correctness of every sample.
+    """
+
+    rule: str
+    norm: str
+    top_label: bool
+    metric: Callable[..., Any]
+
+
+def declares(rule: str, norm: str, *, top_label: bool = True) -> Callable[[Metric], Metric]:
+    """Mark a metric with its :class:`Kind`, which its intervals and tests use."""
+
+    def declare(metric: Metric) -> Metric:
+        metric._kind = Kind(rule, norm, top_label, metric)  # type: ignore[attr-defined]
+        return metric
+
+    return declare
+
+
+def kind_of(metric: Callable[..., Any]) -> Kind | None:
+    """Return the :class:`Kind` of a metric of this package, None for any other."""
+    kind = getattr(metric, "_kind", None)
+    # functools.wraps copies the attribute to a wrapper, which may compute something else.
+    return kind if kind is not None and kind.metric is metric else None
+
+
+class Bins(NamedTuple):
+    """Edges, (n_bins + 1,), and the sums of weight, confidence and correctness in every bin.
+
+    ``sums`` is (3, n_bins); confidence and correctness are weighted.
+    """
+
+    edges: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+class ReliabilityCurve(NamedTuple):
+    """Accuracy against confidence in every bin; NaN where a bin is empty."""
+
+    prob_true: NDArray[np.float64]
+    prob_pred: NDArray[np.float64]
+    bin_weight: NDArray[np.float64]
+    edges: NDArray[np.float64]
+
+
+def iter_top_label(
+    predictions: Predictions,
+) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
+    """Yield (rows, confidence, correct) for blocks of rows, and check their probabilities.
+
+    Probabilities of shape (n, K) are evaluated on the top label: confidence is the largest
+    probability, and correct means that its class (the first of ties, as in `predict`) is the true
+    one. Probabilities of shape (n,) are evaluated on the positive class: confidence is the
+    probability, and correct means positive. Where people differ, correct is the share of those who
+    agree with the prediction.
+    """
+    for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
+        if block.ndim == 1:
+            confidence, correct = block, predictions.of_class(1, rows)
+        else:
+            confidence, correct = _top_label(predictions, rows, block)
+        yield rows, confidence, correct
+
+
+def _top_label(
+    predictions: Predictions, rows: slice, block: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return confidence and correctness of a block (n, K) of probabilities, each (n,)."""
+    if not isinstance(block, np.ndarray):
+        # Only two numbers per sample leave the device. torch takes the first of ties, too.
+        values, labels = block.max(dim=1)
+        return to_host(values), predictions.of_columns(to_host(labels), rows)
+    index = np.arange(len(block))
+    if block.shape[1] <= FEW_COLUMNS and not predictions.has_shares:
+        # If no row has two equal largest values, the maximum is enough: no argmax is needed.
+        columns = np.ascontiguousarray(block.T)
+        confidence = columns.max(axis=0)
+        if np.count_nonzero(columns == confidence) == len(block):
+            return confidence, columns[predictions.codes[rows], index] == confidence
+    # With ties, the first of the largest is the prediction.
+    top = block.argmax(axis=1)
+    return block[index, top], predictions.of_columns(top, rows)
+
+
+def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return confidence and correctness (a boolean or a share) of all samples, each (n,)."""
+    blocks = [(confidence, correct) for _, confidence, correct in iter_top_label(predictions)]
+    confidence, correct = zip(*blocks)
+    return np.concatenate(confidence), np.concatenate(correct)
+
+
+def binned(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
+    """Return the bins of predictions, and check their probabilities."""
+    if strategy == "uniform":
+        edges = uniform_edges(n_bins)
+        return Bins(edges, sums_between(predictions, edges))
+    confidence, correct = top_label(predictions)
+    return Bins(*quantile_sums(confidence, correct, predictions.weight, n_bins))
+
+
+def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums of weight, confidence and correctness between the edges, (3, n_bins)."""
+    sums = np.zeros((3, len(edges) - 1))
+    for rows, confidence, correct in iter_top_label(predictions):
+        weight = None if predictions.weight is None else predictions.weight[rows]
+        sums += bin_sums(confidence, correct, weight, edges)
+    return sums
+
+
+def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
+    """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
+
+    Bins are weighted by their fraction of the weight; empty bins count 0. `sums` of shape
+    (3, n_bins) give a number, those of shape (n_classes, 3, n_bins) an array (n_classes,).
+    """
+    # Divide by the largest weight, which cancels: huge sums would overflow below.
+    scaled = sums / sums[..., :1, :].max(axis=-1, keepdims=True)
+    weight, difference = scaled[..., 0, :], np.abs(scaled[..., 1, :] - scaled[..., 2, :])
+    if norm == "l1":
+        return difference.sum(axis=-1) / weight.sum(axis=-1)
+    gap = difference / np.where(weight > 0, weight, 1)
+    if norm == "max":
+        return gap.max(axis=-1)
+    return np.sqrt((weight * gap**2).sum(axis=-1) / weight.sum(axis=-1))
+
+
+def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:
+    """Return the debiased error of sums over bins, (3, n_bins); weights are numbers of samples."""
+    count, confidence, correct = sums[:, sums[0] > 1]
+    accuracy = correct / count
+    # For the accuracy a of n samples, E[a (1 - a)] = (n - 1) Var[a].
+    unbiased = (confidence / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
+    # Bins left out count 0: the mean is over the weight of all bins.
+    error = float(count @ unbiased / sums[0].sum())
+    return error if squared else float(np.sqrt(max(error, 0.0)))
+
+
+def curve_of(bins: Bins) -> ReliabilityCurve:
+    """Return accuracy, mean confidence and weight of every bin."""
+    weight, confidence, correct = bins.sums
+    with np.errstate(invalid="ignore"):  # 0 / 0 in an empty bin
+        return ReliabilityCurve(correct / weight, confidence / weight, weight.copy(), bins.edges)
+
+
+# Calibration errors of the top label, or of the positive class.
 
 
 @declares("bins", "l1")
@@ -341,3 +501,152 @@ def _bins_of(
     """
     predictions = check_predictions(y_true, y_proba, *given, defer_values=True)
     return binned(predictions, n_bins=n_bins, strategy=strategy), predictions.unit
+
+
+# Calibration error class by class, over all columns at once.
+
+
+@declares("bins", "l1", top_label=False)
+@validate_params(
+    BINNING_CONSTRAINTS | NORM_CONSTRAINTS | {"average": [StrOptions({"macro"}), None]}
+)
+def classwise_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    norm: str = "l1",
+    average: str | None = "macro",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float | NDArray[np.float64]:
+    """Classwise calibration error: the mean over classes of the error of each probability.
+
+    The error of class k is the binary :func:`expected_calibration_error` of column k against "the
+    label is k" [1]_. The top label alone may be calibrated while the other probabilities are not;
+    this error covers them all.
+
+    Parameters
+    ----------
+    y_true, y_proba, n_bins, strategy : of :func:`expected_calibration_error`
+    sample_weight, labels, pos_label : of :func:`expected_calibration_error`
+    norm : {"l1", "l2", "max"}, default="l1"
+        How the gaps of the bins of one class are combined.
+    average : {"macro"} or None, default="macro"
+        Mean over classes, or None for the error of every class.
+
+    Returns
+    -------
+    error : float or ndarray of shape (n_classes,)
+        In [0, 1], smaller = better. With `y_proba` of shape (n_samples,) there is one class,
+        the positive one.
+
+    See Also
+    --------
+    multilabel_calibration_error : For label indicators, label by label.
+    expected_calibration_error : Of the predicted class alone.
+    skcalib.plots.ClassReliabilityDisplay : A diagram for every class.
+
+    References
+    ----------
+    .. [1] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
+       Temperature Scaling: Obtaining Well-Calibrated Multiclass Probabilities with Dirichlet
+       Calibration", NeurIPS 2019, Def. 3.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import classwise_calibration_error
+    >>> y_proba = [[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.6, 0.1, 0.3], [0.6, 0.3, 0.1]]
+    >>> classwise_calibration_error([0, 0, 1, 2], y_proba, average=None).round(3)
+    array([0.1 , 0.45, 0.25])
+    """
+    predictions = check_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
+    )
+    if strategy == "uniform":
+        sums = class_sums_between(predictions, uniform_edges(n_bins))
+    elif predictions.proba.ndim == 1:
+        sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums[np.newaxis]
+    else:
+        sums = _quantile_sums(predictions, n_bins)
+    errors = gap_norm(sums, norm)
+    return errors if average is None else float(errors.mean())
+
+
+def class_sums_between(
+    predictions: Predictions, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the sums of all classes over bins with given edges, (n_classes, 3, n_bins).
+
+    The shape is (1, 3, n_bins) for one-dimensional probabilities.
+    """
+    if predictions.proba.ndim == 1:
+        return sums_between(predictions, edges)[np.newaxis]
+    n_classes, n_bins = predictions.proba.shape[1], len(edges) - 1
+    # Views of one array: adding to the three changes `sums`.
+    weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
+    totals = np.zeros(n_classes)
+    for rows, block in iter_proba_blocks(predictions.proba):
+        weight = None if predictions.weight is None else predictions.weight[rows]
+        # A sample is correct for class k if k is its label: one entry per row, or one for every
+        # class that has a share.
+        truth = predictions.truth[rows]
+        sample, label, mass = (
+            rows_of(truth, weight)
+            if predictions.has_shares
+            else (np.arange(len(block)), truth, weight)
+        )
+        _add_to_cells(correct, label, bin_index(block[sample, label], edges), mass)
+        # Rows sum to 1, so few values of a row lie above the first bin: only these are looked up.
+        above = block > round_down(edges[1:2], block.dtype)
+        entry = np.flatnonzero(above)
+        row, column = np.divmod(entry, n_classes)
+        value = block.ravel()[entry]
+        index = bin_index(value, edges)
+        if weight is None:
+            _add_to_cells(weights, column, index, None)
+            _add_to_cells(values, column, index, value)
+            totals += np.ones(len(block)) @ block
+        else:
+            _add_to_cells(weights, column, index, weight[row])
+            _add_to_cells(values, column, index, value * weight[row])
+            # Not by a difference as below: rounding would give an empty bin a weight.
+            weights[:, 0] += weight @ ~above
+            values[:, 0] += weight @ (block * ~above)
+    if predictions.weight is None:
+        # Differences of counts are exact, and the rounding of the values is far below a gap.
+        weights[:, 0] = len(predictions.proba) - weights[:, 1:].sum(axis=1)
+        values[:, 0] = totals - values[:, 1:].sum(axis=1)
+    return sums.transpose(1, 0, 2)
+
+
+def _add_to_cells(
+    sums: NDArray[np.float64],
+    column: NDArray[np.intp],
+    index: NDArray[np.intp],
+    mass: NDArray[Any] | None,
+) -> None:
+    """Add the mass of every entry (None: 1) to its cell (column, index) of `sums`."""
+    # Number the cells: both ways below are fast along a single axis only.
+    cell = column * sums.shape[1] + index
+    if len(cell) >= sums.size:
+        sums += np.bincount(cell, mass, sums.size).reshape(sums.shape)
+    else:
+        # With many classes, a block has fewer entries than cells: `bincount` would be slower.
+        np.add.at(sums.reshape(-1), cell, 1.0 if mass is None else mass.astype(np.float64))
+
+
+def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
+    """Return the sums of every class over its own bins of equal weight, (n_classes, 3, n_bins)."""
+    # Quantiles need whole columns: the values are checked in a pass of their own.
+    check_values(predictions.proba)
+    proba = to_host(predictions.proba[:])
+    # Where edges are merged, the last bins stay empty.
+    sums = np.zeros((proba.shape[1], 3, n_bins))
+    for k, column in enumerate(proba.T):
+        values, is_label = np.ascontiguousarray(column), predictions.of_class(k)
+        _, of_class = quantile_sums(values, is_label, predictions.weight, n_bins)
+        sums[k, :, : of_class.shape[1]] = of_class
+    return sums

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import logsumexp, xlog1py, xlogy
 
-from ..utils.checking._proba import SMALLEST_PROBABILITY
-from ..utils.checking._validation import check_predictions
-from ..utils.computing._blocks import two_columns
-from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature
-from ..utils.meta._private import StrOptions, validate_params
+from ..utils._compat import StrOptions, validate_params
+from ..utils._proba import SMALLEST_PROBABILITY, check_predictions
+from ._per_sample import two_columns
+from ._temperature_fit import DEFAULT_BOUNDS, fit_temperature
 from ._ties import tie_groups
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils.checking._arrays import check_same_length, check_weights, scale_weights
-from ..utils.checking._labels import as_labels, match_binary
-from ..utils.meta._optional import import_optional
-from ..utils.meta._private import Interval, validate_params
-from ._confidence import CONFIDENCES, check_scores, check_top_labels, confidence_of
+from ..utils._arrays import check_same_length, check_weights, scale_weights
+from ..utils._compat import Interval, validate_params
+from ..utils._labels import as_labels, match_binary
+from ..utils._output import import_optional
+from ._selective import CONFIDENCES, check_scores, check_top_labels, confidence_of
 from ._ties import TieGroups, tie_groups
 
 if TYPE_CHECKING:

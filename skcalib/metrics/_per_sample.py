@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils.checking._arrays import is_chunked, to_host
-from ..utils.checking._labels import classes_of_chunks
-from ..utils.checking._proba import as_proba, check_logits, iter_proba_blocks
-from ..utils.checking._validation import check_predictions
-from ..utils.computing._blocks import (
-    iter_blocks,
-    row_entropy,
-    row_margin,
-    row_max,
-    row_sum,
-    two_columns,
+from ..utils._arrays import as_floats
+from ..utils._backends import (
+    aligned,
+    distinct,
+    is_chunked,
+    map_chunks,
+    map_rows,
+    to_host,
 )
-from ..utils.computing._chunked import aligned, map_chunks, map_rows
-from ..utils.meta._private import Interval, validate_params
+from ..utils._compat import Interval, validate_params
+from ..utils._labels import as_labels, match_binary, match_columns
+from ..utils._numeric import iter_blocks, row_entropy, row_margin, row_max, row_sum
+from ..utils._proba import as_proba, check_predictions, iter_proba_blocks
 
 
 def predictive_entropy(y_proba: ArrayLike) -> NDArray:
@@ -351,3 +350,48 @@ def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray
     ratio = deviation / np.where(largest > 0, largest, 1)[:, None]
     with np.errstate(under="ignore"):
         return largest**exponent * row_sum(ratio**order) ** (exponent / order)
+
+
+def check_logits(logits: ArrayLike, *, name: str = "logits") -> NDArray[Any]:
+    """Return finite scores of shape (n, K) or (n,), dtype kept, no copy."""
+    array = as_floats(logits, name=name)
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] < 2):
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_classes) with at least two classes, "
+            f"or (n_samples,), got shape {array.shape}."
+        )
+    if len(array) == 0:
+        raise ValueError(f"{name} must have at least one row, got shape {array.shape}.")
+    for rows, block in iter_blocks(array):
+        finite = np.isfinite(block)
+        if not finite.all():
+            place = np.argwhere(~finite)[0]
+            raise ValueError(
+                f"{name} must be finite, got {block[tuple(place)]} in row {rows.start + place[0]}."
+            )
+    return array
+
+
+def two_columns(block: NDArray) -> NDArray:
+    """Return (n, K) as it is, and the probability of the positive class as (1 - p, p)."""
+    return block if block.ndim == 2 else np.column_stack([1 - block, block])
+
+
+def classes_of_chunks(
+    labels: Any, columns: tuple[int, ...], pos_label: Any
+) -> NDArray[Any] | None:
+    """Return the classes that the labels of all chunks imply, as for arrays in memory.
+
+    It takes one pass over the labels, a dask array. Shares of people name no classes.
+    """
+    if getattr(labels, "values", labels).ndim == 2:
+        return None
+    found = distinct(labels)
+    if not len(found):
+        return None
+    found = as_labels(found, name="y_true")
+    if columns:
+        return match_columns(found, labels=None, n_columns=columns[0])[1]
+    classes = match_binary(found, labels=None, pos_label=pos_label)[1]
+    # (label, label): all are positive, and the other class is not known.
+    return classes if classes[0] != classes[1] else None

@@ -18,13 +18,13 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import rankdata, t
 
-from ..utils.checking._arrays import as_array, calling
-from ..utils.checking._groups import group_codes
-from ..utils.checking._proba import LOSS_FLOOR, binomial_interval
-from ..utils.checking._validation import Predictions, check_numbers, check_predictions
-from ..utils.computing._blocks import iter_blocks, two_columns
-from ..utils.meta._private import Interval, StrOptions, validate_params
-from ..utils.meta._warnings import warn
+from ..utils._arrays import as_array, check_numbers
+from ..utils._compat import Interval, StrOptions, validate_params
+from ..utils._labels import group_codes
+from ..utils._numeric import binomial_interval, iter_blocks
+from ..utils._output import calling, warn
+from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
+from ._per_sample import two_columns
 
 _RANGES = {
     "accuracy": (0.0, 1.0),

@@ -13,10 +13,10 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
-from ..utils.checking._validation import check_predictions
-from ..utils.computing._binning import quantile_sums
-from ..utils.meta._private import Interval, validate_params
-from ._bins import top_label
+from ..utils._compat import Interval, validate_params
+from ..utils._numeric import quantile_sums
+from ..utils._proba import check_predictions
+from ._calibration_error import top_label
 from ._smooth import GridPlaces, smooth_calibration_error, smooth_on_grid
 from ._ties import tie_groups
 

@@ -13,16 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..utils.checking._groups import group_codes
-from ..utils.checking._proba import with_unseen
-from ..utils.checking._shares import two_sided
-from ..utils.checking._validation import check_predictions
-from ..utils.meta._estimators import takes
-from ..utils.meta._private import Interval
-from ..utils.meta._warnings import warn
-from ._bins import kind_of, top_label
-from ._gaps import GapError, OneSeed, drawn_counts, drawn_labels, gap_error, merged
-from ._names import metric_of
+from ..utils._compat import Interval
+from ..utils._estimators import takes
+from ..utils._labels import group_codes
+from ..utils._output import warn
+from ..utils._proba import check_predictions, two_sided, with_unseen
+from ._binned_draws import GapError, OneSeed, drawn_counts, drawn_labels, gap_error, merged
+from ._calibration_error import kind_of, top_label
+from ._registry import metric_of
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "metric": [callable, str],

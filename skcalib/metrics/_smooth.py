@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 from scipy.optimize import brentq
 
-from ..utils.checking._validation import Predictions, check_predictions
-from ..utils.meta._private import Interval, validate_params
-from ._bins import declares, iter_top_label
+from ..utils._compat import Interval, validate_params
+from ..utils._proba import Predictions, check_predictions
+from ._calibration_error import declares, iter_top_label
 
 # Steps of the grid on [0, 1]. The binned series is off by about (step / bandwidth)^2 / 12 of the
 # error. Where the bandwidth is the error, that is below 1e-5 from 3e-5 on; a narrow bandwidth

@@ -1,15 +1,12 @@
 """Neural networks as scikit-learn classifiers."""
 
-from ..utils.meta._docs import fill_docstrings
-from ..utils.meta._optional import import_optional
+from ..utils._output import fill_docstrings, import_optional
 
 import_optional("torch", extra="nets")
 import_optional("skorch", extra="nets")
 
-from ._dynamics import TrainingDynamics
-from ._input_margin import adversarial_input_margin
-from ._mlp import MLP
-from ._monitor import CalibrationMonitor
+from ._callbacks import CalibrationMonitor, TrainingDynamics
+from ._mlp import MLP, adversarial_input_margin
 from ._net import CalibratedNetClassifier
 from ._prioritizer import EpochPrioritizer
 

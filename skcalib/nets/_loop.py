@@ -35,29 +35,25 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ..losses import CorrectnessHistory
-from ..utils.computing._process import raise_ctrl_c
-from ..utils.meta._private import validate_parameters
-from ..utils.meta._warnings import warn
-from ._batches import batches_items, collate, wrap
+from ..utils._backends import raise_ctrl_c
+from ..utils._compat import validate_parameters
+from ..utils._output import warn
 from ._checks import (
+    check_callbacks,
     check_difficulty_weight,
+    check_finite,
     check_inputs,
+    check_modes_of_torch,
     check_X,
     check_y,
     labels_of,
     sizes_of,
+    warn_of_probabilities,
     weigh_classes,
 )
-from ._components import NetComponents, first_output
-from ._criterion import check_takes_proba, criterion_loss, uses
-from ._guards import (
-    check_callbacks,
-    check_finite,
-    check_modes_of_torch,
-    warn_of_probabilities,
-)
+from ._components import NetComponents, check_takes_proba, criterion_loss, first_output, uses
+from ._data import DataSplit, FitState, Mixup, batches_items, collate, split_groups, wrap
 from ._prioritizer import EpochPrioritizer
-from ._samples import DataSplit, FitState, Mixup, split_groups
 
 # Samples of a forward pass that ranks; on a CPU, more of them exceed the cache in convolutions.
 _RANKING_BATCH = 1024

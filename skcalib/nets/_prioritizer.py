@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..selection import MaxEntropySelector
-from ..utils.meta._private import HasMethods, Interval, validate_parameters
+from ..utils._compat import HasMethods, Interval, validate_parameters
 
 
 class EpochPrioritizer(BaseEstimator):

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
-from ..utils.checking._arrays import as_array, as_floats, check_same_length
-from ..utils.meta._tables import row_index
+from ..utils._arrays import as_array, as_floats, check_same_length
+from ..utils._output import row_index
 from ._base import COLORS, NARROW, THIN, BaseDisplay, options_of, plain_text
 
 if TYPE_CHECKING:

@@ -1,23 +1,20 @@
 """Repair the probabilities of a trained model."""
 
-from ..utils.meta._docs import fill_docstrings
+from ..utils._output import fill_docstrings
 from ._base import PostHocCalibrator
-from ._beta import BetaCalibration
-from ._calibrated_classifier import PostHocCalibratedClassifier
-from ._ensemble_temperature import EnsembleTemperatureScaling
+from ._classifier import PostHocCalibratedClassifier
 from ._groupwise import GroupwiseCalibration
-from ._histogram import HistogramBinning
-from ._isotonic import IsotonicCalibration
-from ._matrix import (
+from ._linear import (
     DirichletCalibration,
     MatrixScaling,
     StructuredMatrixScaling,
     StructuredVectorScaling,
     VectorScaling,
 )
+from ._one_vs_rest import BetaCalibration, HistogramBinning, IsotonicCalibration
 from ._prior_shift import PriorShift
-from ._stacked import StackedCalibration
-from ._temperature import TemperatureScaling
+from ._stacking import StackedCalibration
+from ._temperature import EnsembleTemperatureScaling, TemperatureScaling
 
 __all__ = [
     "BetaCalibration",

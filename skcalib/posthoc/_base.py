@@ -14,34 +14,31 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import check_alignment
-from ..utils.checking._arrays import (
+from ..utils._arrays import (
     as_features,
     check_weights,
     count_unit,
     holds_shares,
-    is_chunked,
-    naming,
     reworded,
     scale_weights,
     warn_if_normalized,
     with_index_of,
 )
-from ..utils.checking._groups import group_codes, independent_rows
-from ..utils.checking._labels import (
+from ..utils._backends import aligned, is_chunked, map_rows
+from ..utils._compat import StrOptions, _fit_context, _num_samples
+from ..utils._estimators import PredictByProba, validate_data
+from ..utils._labels import (
     check_class_labels,
     check_column_labels,
     check_several_classes,
     column_names,
     encode,
+    group_codes,
+    independent_rows,
 )
-from ..utils.checking._proba import check_values, holds_proba
-from ..utils.checking._shares import as_shares, match_shares, rows_of
-from ..utils.checking._validation import validate_data
-from ..utils.computing._chunked import aligned, map_rows
-from ..utils.meta._estimators import PredictByProba
-from ..utils.meta._private import StrOptions, _fit_context, _num_samples
-from ..utils.meta._warnings import warn
-from ._in_chunks import ScoresInChunks
+from ..utils._output import naming, warn
+from ..utils._proba import as_shares, check_values, holds_proba, match_shares, rows_of
+from ._dask import ScoresInChunks
 
 # A probability of 0 counts as SMALLEST: forests and counts give zeros, and the logarithm of a
 # single one would otherwise decide a fit. Probabilities between 0 and SMALLEST are kept, down to

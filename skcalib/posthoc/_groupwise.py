@@ -8,24 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
-from ..utils.checking._arrays import (
+from ..utils._arrays import (
     check_weights,
     count_unit,
     holds_shares,
     refuse_unreadable,
     scale_weights,
 )
-from ..utils.checking._groups import group_codes
-from ..utils.checking._shares import rows_of
-from ..utils.meta._private import StrOptions, _fit_context
+from ..utils._compat import StrOptions, _fit_context
+from ..utils._labels import group_codes
+from ..utils._proba import rows_of
 from ._base import SMALLEST, PostHocCalibrator
-from ._limits import (
-    FRACTIONS,
-    LEAST_SAMPLES,
-    MOST_CLASSES_TO_SHIFT,
-    NONE_DIFFERS,
-    SPREADS,
-)
+from ._constants import FRACTIONS, LEAST_SAMPLES, MOST_CLASSES_TO_SHIFT, NONE_DIFFERS, SPREADS
 from ._registry import CALIBRATORS, calibrator_of
 
 _MOST_STEPS = 50

@@ -1,467 +1,521 @@
-"""The fit of the linear calibrators: a softmax of a linear map, mixed with a uniform component.
-
-The probability of the label is ``(1 - w) softmax(x + F theta)_y + w / K``. x are scores after
-temperature scaling; theta is the difference of the map from the identity; F holds the features of
-every class: for a vector its own score and 1, for a matrix all scores and 1. Let r be the
-posterior probability that a label comes from the map, and not from the uniform component. Gradient
-and Hessian in theta are then those of a softmax regression with weights r (the Hessian is that of
-EM's upper bound of the log-loss), so every Newton step goes downhill.
-"""
+"""Linear calibrators: vector, matrix and Dirichlet scaling, free and structured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
-from ..utils.computing._blocks import BLOCK_SIZE, FEW_COLUMNS, row_max, row_sum
-from ..utils.computing._temperature import (
-    best_uniform_weight,
-    next_uniform_weight,
-    uniform_prior,
+from ..metrics._temperature_fit import DEFAULT_BOUNDS, softmax_in_place
+from ..utils._compat import Interval
+from ._base import (
+    LOWEST_LOG_PROBA,
+    PostHocCalibrator,
+    linear_formula,
+    mixed_with_uniform,
+    with_uniform,
 )
-from ..utils.meta._warnings import warn
+from ._constants import INTERCEPTS
+from ._dask import ScoresInChunks, total_weight
+from ._linear_fit import LinearFit, LinearSums, Ridge, fit_linear, fit_linear_by_sums, linear_sums
+from ._temperature import AfterTemperature, AtTemperature, at_temperature, temperature_in_chunks
 
-# The search starts on a subset with this many samples per entry of theta.
-_SAMPLES_PER_ENTRY = 100
-# Stop if the next step would lower the mean log-loss by less than this.
-_LEAST_GAIN = 1e-9
-_LEAST_GAIN_OF_SUBSET = 1e-5
-_SHORTEST_STEP = 1e-6
-# For sums over chunks, whose Hessian is approximate.
-_LEAST_GAIN_OF_SUMS = 1e-12
-_LEAST_CHANGE_OF_WEIGHT, _LEAST_CURVATURE = 1e-5, 0.1
-# Added to the Hessian, relative to its mean diagonal: it is 0 for a class that is never likely.
-_DAMPING = 1e-9
-_MOST_CONJUGATE_GRADIENTS = 50
-# Memory: the search holds about ten matrices of theta's size, 1.3 GB at this many entries.
-_MOST_ENTRIES = 2**24
-# With more scores than this, steps are computed in float32, for speed.
-_LARGE = 2**20
+# Largest scaled logit: its square, weighted, must not overflow float32.
+_LARGEST = 1e15
+# Stands for -inf in JSON, as a bound of log-probabilities.
+_NO_LEAST = -1e300
 
 
-class LinearFit(NamedTuple):
-    """Slopes, (K,) or (K, K), intercepts (K,), weight of the uniform component, iterations."""
+class LinearCalibrator(AfterTemperature):
+    """Base of the maps ``softmax(x @ W.T + b)``, with x the scores after temperature scaling.
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    uniform_weight: float
-    n_iter: int
-
-
-class Ridge(NamedTuple):
-    """Strengths of the penalties that draw a map to the identity; 1 is the paper's."""
-
-    diagonal: float = 1.0
-    off_diagonal: float = 1.0
-    intercept: float = 1.0
-
-    def of_entries(self, k: int, n: float, *, vector: bool) -> NDArray[np.float64]:
-        """Return the factor of every squared entry of theta that is added to the mean log-loss.
-
-        For k classes and samples of total weight n: k / n on the diagonal and the intercepts,
-        k (k - 1) / n off the diagonal, where there are k - 1 times as many entries.
-        """
-        if not vector and k * (k + 1) > _MOST_ENTRIES:
-            raise ValueError(
-                f"X must have fewer columns for a matrix, which has {k * (k + 1):,} parameters "
-                f"for {k:,} classes: use StructuredVectorScaling or TemperatureScaling."
-            )
-        if vector:
-            return np.tile([self.diagonal, self.intercept], (k, 1)) * k / n
-        penalty = np.full((k, k + 1), self.off_diagonal * k * (k - 1) / n)
-        np.fill_diagonal(penalty, self.diagonal * k / n)
-        penalty[:, k] = self.intercept * k / n
-        return penalty
-
-
-def fit_linear(
-    x: NDArray,
-    y: NDArray,
-    sample_weight: NDArray | None,
-    ridge: Ridge,
-    *,
-    vector: bool,
-    uniform_weight: float | None,
-    max_iter: int,
-    near: LinearFit | None = None,
-) -> LinearFit:
-    """Return the map of least penalized mean log-loss.
-
-    ``uniform_weight=None`` means no uniform component. With `near`, a fit to nearly the same
-    samples, the search starts there and stops earlier.
+    Penalties draw W to the identity: without the temperature, they would draw the map to the raw,
+    overconfident scores.
     """
-    k = x.shape[1]
-    weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    theta, least_gain = np.zeros((k, 2 if vector else k + 1)), _LEAST_GAIN
-    stride = len(y) // (theta.size * _SAMPLES_PER_ENTRY)
-    if near is not None:
-        slopes = near.coef[:, None] - 1 if vector else near.coef - np.eye(k)
-        theta, least_gain = np.column_stack([slopes, near.intercept]), _LEAST_GAIN_OF_SUBSET
-        uniform_weight = near.uniform_weight if uniform_weight else None
-    elif stride >= 3:
-        # Search on a strided subset first: then few passes over all samples are needed.
-        some = slice(None, None, stride)
-        problem = _Problem(x[some], y[some], weight[some], ridge, vector, weight.sum())
-        theta, uniform_weight, _, _ = _newton(
-            problem, theta, uniform_weight, max_iter, _LEAST_GAIN_OF_SUBSET
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PostHocCalibrator._parameter_constraints,
+        "uniform": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+    _vector: ClassVar[bool] = False
+
+    max_iter: int
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        uniform: bool = True,
+        input: str = "logits",
+        max_iter: int = 200,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.uniform = uniform
+        self.input = input
+        self.max_iter = max_iter
+        self.classes = classes
+
+    def _ridge(self) -> Ridge:
+        return Ridge(intercept=INTERCEPTS)
+
+    def _features(self, at: AtTemperature) -> NDArray:
+        """Return x: the log-probabilities after temperature scaling, at least log(1e-7)."""
+        return at.clipped
+
+    def _fit_at(
+        self,
+        at: AtTemperature,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        near: Self | None = None,
+    ) -> None:
+        self.temperature_ = at.temperature
+        start = None
+        if near is not None:
+            start = LinearFit(near.coef_, near.intercept_, near.uniform_weight_, near.n_iter_)
+        self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear(
+            self._features(at).astype(np.float64, copy=False),
+            y,
+            sample_weight,
+            self._ridge(),
+            vector=self._vector,
+            uniform_weight=at.uniform_weight if self.uniform else None,
+            max_iter=self.max_iter,
+            near=start,
         )
-    problem = _Problem(x, y, weight, ridge, vector, weight.sum())
-    theta, uniform_weight, n_iter, gain = _newton(
-        problem, theta, uniform_weight, max_iter, least_gain
-    )
-    _warn_of_end(n_iter, max_iter, gain)
-    return _as_fit(theta, uniform_weight, n_iter, vector)
 
-
-def _warn_of_end(n_iter: int, max_iter: int, gain: float) -> None:
-    if n_iter >= max_iter:
-        warn(
-            f"The fit of the calibrator stopped after max_iter={max_iter} iterations, while the "
-            f"next one could still lower the log-loss by {gain:.1g}; increase max_iter or the "
-            "penalties.",
-            ConvergenceWarning,
+    def _fit_chunks(self, data: ScoresInChunks) -> None:
+        self.temperature_, weight = temperature_in_chunks(
+            data, DEFAULT_BOUNDS, uniform=self.uniform
+        )
+        scores, y, sample_weight = data.sample()
+        self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear_by_sums(
+            partial(data.sum, _sums_of_chunk),
+            (self._features_of(scores), y, sample_weight),
+            self._ridge(),
+            data.sum(total_weight),
+            vector=self._vector,
+            uniform_weight=weight,
+            max_iter=self.max_iter,
         )
 
+    def _features_of(self, scores: NDArray) -> NDArray:
+        logits = self._as_logits(scores).astype(np.float64, copy=False)
+        return self._features(at_temperature(logits, self.temperature_, 0.0))
 
-def _as_fit(theta: NDArray, uniform_weight: float | None, n_iter: int, vector: bool) -> LinearFit:
-    k = len(theta)
-    slopes = 1 + theta[:, 0] if vector else np.eye(k) + theta[:, :k]
-    # A softmax is invariant to a shift of all intercepts.
-    intercept = theta[:, -1] - theta[:, -1].mean()
-    return LinearFit(slopes, intercept, uniform_weight or 0.0, max(1, n_iter))
+    def _predict_at(self, at: AtTemperature) -> NDArray:
+        features = self._features(at)
+        coef, intercept = (part.astype(features.dtype) for part in (self.coef_, self.intercept_))
+        mapped = features * coef if self._vector else (coef @ features.T).T
+        mapped += intercept
+        return mixed_with_uniform(softmax_in_place(mapped), self.uniform_weight_)
+
+    def _formula(self) -> dict[str, Any]:
+        return self._formula_of(self.coef_, LOWEST_LOG_PROBA)
+
+    def _formula_of(self, coef: NDArray, least: float | None = None) -> dict[str, Any]:
+        part = linear_formula(self.temperature_, coef=coef, intercept=self.intercept_, least=least)
+        return with_uniform(part, self.uniform_weight_)
 
 
-def _newton(
-    problem: _Problem,
+def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
+    """Return logits / T; an error if they are too large to be squared."""
+    largest = np.abs(at.logits).max() / at.temperature
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X must hold logits of at most {_LARGEST:g} at their temperature, "
+            f"{at.temperature:g}, got {largest:g}."
+        )
+    return at.logits.astype(np.float64) / at.temperature
+
+
+def _centered_logits(at: AtTemperature) -> NDArray[np.float64]:
+    """Return logits / T less the mean of each row, to which a softmax is invariant."""
+    scaled = _scaled_logits(at)
+    scaled -= scaled.mean(axis=1, keepdims=True)
+    return scaled
+
+
+def _sums_of_chunk(
+    calibrator: LinearCalibrator,
+    scores: NDArray,
+    y: NDArray,
+    weight: NDArray,
     theta: NDArray,
     uniform_weight: float | None,
-    max_iter: int,
-    least_gain: float,
-) -> tuple[NDArray, float | None, int, float]:
-    """Return theta, the weight of the uniform component, the number of steps and the last gain."""
-    gain, length, n_iter = np.inf, 1.0, 0
-    state = problem.at(theta, uniform_weight)
-    while n_iter < max_iter and gain > least_gain and length > _SHORTEST_STEP:
-        n_iter += 1
-        gradient = problem.gradient(theta, state)
-        step = -problem.solve(gradient, state)
-        # Twice the gain that the quadratic approximation predicts.
-        gain = -float(np.vdot(gradient, step))
-        length = 1.0
-        while length > _SHORTEST_STEP:
-            candidate = theta + length * step
-            latest = problem.at(candidate, state.uniform_weight)
-            # A short enough step lowers the loss, up to rounding.
-            if latest.loss <= state.loss - 1e-4 * length * gain + 1e-15 * abs(state.loss):
-                theta, state = candidate, latest
-                break
-            length /= 2
-    return theta, state.uniform_weight, n_iter, gain
-
-
-class LinearSums(NamedTuple):
-    """Sums over samples at some theta and weight w of the uniform component.
-
-    The log-loss without penalty and prior, its slopes in theta (K, d), its first and second
-    derivatives in w, and the mixed ones (K, d).
-    """
-
-    loss: float
-    slopes: NDArray[np.float64]
-    by_weight: float
-    twice_by_weight: float
-    mixed: NDArray[np.float64]
-
-    def __add__(self, other: LinearSums) -> LinearSums:  # type: ignore[override]
-        return LinearSums(
-            self.loss + other.loss,
-            self.slopes + other.slopes,
-            self.by_weight + other.by_weight,
-            self.twice_by_weight + other.twice_by_weight,
-            self.mixed + other.mixed,
-        )
-
-
-def linear_sums(
-    x: NDArray, y: NDArray, weight: NDArray, theta: NDArray, w: float | None, *, vector: bool
 ) -> LinearSums:
-    """Return the sums over some samples."""
-    return _Problem(x, y, weight, Ridge(), vector, 1.0).sums_at(theta, w)
+    features = calibrator._features_of(scores)
+    return linear_sums(features, y, weight, theta, uniform_weight, vector=calibrator._vector)
 
 
-def fit_linear_by_sums(
-    sums_at: Callable[[NDArray, float | None], LinearSums],
-    sample: tuple[NDArray, NDArray, NDArray],
-    ridge: Ridge,
-    n: float,
-    *,
-    vector: bool,
-    uniform_weight: float | None,
-    max_iter: int,
-) -> LinearFit:
-    """Return the same as :func:`fit_linear`, from sums over all samples, of total weight n.
+class VectorScaling(LinearCalibrator):
+    """Scale and shift the logit of every class.
 
-    `sums_at` makes one pass over all samples, for loss and gradient. The Hessian only chooses the
-    direction, so it is computed from `sample`: (scores, columns of the labels, weights).
+    The probabilities are ``softmax(v * z / T + b)`` [1]_, mixed with a uniform component and
+    fitted by least log-loss. z are the logits less their mean over the classes, so a constant
+    added to all logits of a sample changes nothing. Unlike a temperature, the intercepts correct a
+    model that favors some classes; the predicted class may change. The map has no penalty: with
+    few samples per class, :class:`StructuredVectorScaling` is safer.
+
+    Parameters
+    ----------
+    uniform : bool, default=True
+        Whether to mix the map with a uniform component, fitted along, so that a few labels that
+        the model calls nearly impossible do not dominate the fit.
+    max_iter : int, default=200
+        Maximum number of iterations of the solver, Newton's method with conjugate gradients.
+    input, classes : of :class:`PostHocCalibrator`
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes,)
+        The slopes v; 1 is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight w of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stops at `max_iter`.
+
+    See Also
+    --------
+    TemperatureScaling : One slope for all classes, no intercept.
+    StructuredVectorScaling : The same for log-probabilities, with a penalty.
+    MatrixScaling : Every logit is a linear combination of all logits.
+
+    References
+    ----------
+    .. [1] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
+       ICML 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import VectorScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = VectorScaling().fit(3 * logits + [0, 1, 0], y)
+    >>> (scaling.coef_ / scaling.temperature_).round(1)
+    array([0.7, 0.6, 0.6])
     """
-    k = sample[0].shape[1]
-    problem = _Problem(*sample, ridge, vector, n)
-    theta, w, _, _ = _newton(
-        problem, np.zeros((k, 2 if vector else k + 1)), uniform_weight, max_iter, _LEAST_GAIN
-    )
 
-    def loss_of(theta: NDArray, w: float | None, sums: LinearSums) -> float:
-        loss = sums.loss / n + float(np.sum(problem.penalty * theta**2))
-        if w is None:
-            return loss
-        pseudo = uniform_prior(n)
-        return loss - (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / n
+    _vector = True
 
-    sums = sums_at(theta, w)
-    n_iter, gain, moved = 0, np.inf, True
-    while n_iter < max_iter and (gain > _LEAST_GAIN_OF_SUMS or moved):
-        n_iter += 1
-        step, change, gain = _step_by_sums(problem, theta, w, sums, n)
-        moved = w is not None and abs(change) > max(_LEAST_CHANGE_OF_WEIGHT * w, 1e-9)
-        before, length = loss_of(theta, w, sums), 1.0
-        while length > _SHORTEST_STEP:
-            candidate, v = theta + length * step, None if w is None else w + length * change
-            found = sums_at(candidate, v)
-            if loss_of(candidate, v, found) <= before + 1e-13 * abs(before):
-                theta, w, sums = candidate, v, found
-                break
-            length /= 2
-        else:  # no descent: the sample is unlike the rest
-            n_iter = max_iter
-    _warn_of_end(n_iter, max_iter, gain)
-    return _as_fit(theta, w, n_iter, vector)
+    def _ridge(self) -> Ridge:
+        return Ridge(0.0, 0.0, 0.0)
+
+    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
+        return _centered_logits(at)
+
+    def _formula(self) -> dict[str, Any]:
+        coef = np.diag(self.coef_) - self.coef_[:, None] / len(self.coef_)
+        return self._formula_of(coef)
 
 
-def _step_by_sums(
-    problem: _Problem, theta: NDArray, w: float | None, sums: LinearSums, n: float
-) -> tuple[NDArray[np.float64], float, float]:
-    """Return the steps in theta and in w, and twice the gain that the first one predicts."""
-    gradient = sums.slopes / n + 2 * problem.penalty * theta
-    state = problem.state_at(theta, w)
-    along = problem.solve(gradient, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
-    gain = float(np.vdot(gradient, along))
-    if w is None:
-        return -along, 0.0, gain
-    # As w moves by dw, the best theta moves by -across dw.
-    mixed = sums.mixed / n
-    across = problem.solve(mixed, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
-    slope = sums.by_weight - n * float(np.vdot(mixed, along))
-    # With the sample's Hessian, the difference may be too small or negative.
-    curvature = sums.twice_by_weight - n * float(np.vdot(mixed, across))
-    curvature = max(curvature, _LEAST_CURVATURE * sums.twice_by_weight)
-    change = next_uniform_weight(slope, curvature, w, n) - w
-    return -along - across * change, change, gain
+class StructuredVectorScaling(LinearCalibrator):
+    """Temperature scaling, then a slope and intercept per class, as far as the data support them.
+
+    The probabilities are ``softmax(v * log_softmax(logits / T) + b)``, mixed with a uniform
+    component. A ridge penalty of K / n draws v to 1 [1]_, and one of K / (10 n) draws b to 0; K is
+    the number of classes and n the sum of the sample weights. So with few samples this is
+    temperature scaling, and there is nothing to tune. The paper has K / n for b too, which keeps
+    few samples from correcting class frequencies. Use it for hundreds of classes, where a matrix
+    has too many entries; with two classes it is beta calibration with a ridge.
+
+    Parameters
+    ----------
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes,)
+        The slopes v; 1 is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    StructuredMatrixScaling : The same with a matrix.
+    BetaCalibration : The same map for two classes, without a ridge.
+    StackedCalibration : Mixes it with the temperature and the matrix.
+
+    References
+    ----------
+    .. [1] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Structured Matrix Scaling for
+       Multi-Class Calibration", AISTATS 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import StructuredVectorScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = StructuredVectorScaling().fit(3 * logits + [0, 1, 0], y)
+    >>> scaling.coef_.round(1)
+    array([1.1, 1.1, 1. ])
+    """
+
+    _vector = True
 
 
-class _State(NamedTuple):
-    """At some theta: p (n, K), r (n,) or 1, the weight w of the uniform component, the loss."""
+class StructuredMatrixScaling(LinearCalibrator):
+    """Temperature scaling, then as much of a matrix as the data support.
 
-    proba: NDArray
-    r: NDArray | float
-    uniform_weight: float | None
-    loss: float
+    The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, mixed with a uniform
+    component. With few samples this is temperature scaling, with more there are slopes and
+    intercepts per class, with many a full matrix; there is nothing to tune. Ridge penalties draw W
+    to the identity [1]_: K / n on the diagonal and K (K - 1) / n elsewhere, with K classes and n
+    the sum of the sample weights. One of K / (10 n), where the paper has K / n, draws b to 0.
+
+    Parameters
+    ----------
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k. The identity is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    TemperatureScaling : Only the first step.
+    StructuredVectorScaling : A diagonal matrix.
+    MatrixScaling : The same for logits, with penalties to choose.
+    StackedCalibration : Mixes it with simpler maps.
+
+    References
+    ----------
+    .. [1] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Structured Matrix Scaling for
+       Multi-Class Calibration", AISTATS 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import StructuredMatrixScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = StructuredMatrixScaling().fit(3 * logits, y)
+    >>> np.abs(scaling.coef_ - np.eye(3)).max() < 0.1
+    np.True_
+    """
 
 
-class _Problem:
-    """The penalized mean log-loss as a function of theta (K, d), one row per class.
+class MatrixScaling(LinearCalibrator):
+    """Map the logits, after temperature scaling, by a matrix and an intercept.
 
-    A pass over the samples goes block by block, so that intermediate results stay in cache.
+    The probabilities are ``softmax(z / T @ W.T + b)`` [1]_, mixed with a uniform component and
+    fitted by least log-loss; z are the logits less their mean over the classes. The map has
+    K (K + 1) parameters for K classes and would overfit with few samples or many classes: so
+    penalties draw W to the identity and b to 0, that is to temperature scaling, the more the fewer
+    samples there are. The default strengths are those published for structured scaling [2]_, which
+    maps log-probabilities; with all strengths 0 this is multinomial logistic regression.
+
+    Parameters
+    ----------
+    diagonal_penalty : float, default=1.0
+        Strength, 0 or more, that draws the diagonal of the matrix to 1: K times this, times the
+        sum of squared deviations from 1, is added to the summed log-loss.
+    off_diagonal_penalty : float, default=1.0
+        Strength, 0 or more, that draws the other entries to 0: K (K - 1) times this, times the sum
+        of their squares, is added.
+    intercept_penalty : float, default=1.0
+        Strength, 0 or more, that draws the intercepts to 0: K times this, times the sum of their
+        squares, is added.
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k. The identity is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    VectorScaling : A diagonal matrix.
+    StructuredMatrixScaling : The same for log-probabilities, with nothing to choose.
+    DirichletCalibration : The same for log-probabilities, with a free diagonal.
+
+    References
+    ----------
+    .. [1] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
+       ICML 2017.
+    .. [2] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Structured Matrix Scaling for
+       Multi-Class Calibration", AISTATS 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import MatrixScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = MatrixScaling().fit(3 * logits, y)
+    >>> np.diag(scaling.coef_).round(1)
+    array([1., 1., 1.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearCalibrator._parameter_constraints,
+        "diagonal_penalty": [Interval(Real, 0, None, closed="left")],
+        "off_diagonal_penalty": [Interval(Real, 0, None, closed="left")],
+        "intercept_penalty": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        diagonal_penalty: float = 1.0,
+        off_diagonal_penalty: float = 1.0,
+        intercept_penalty: float = 1.0,
+        uniform: bool = True,
+        input: str = "logits",
+        max_iter: int = 200,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(uniform=uniform, input=input, max_iter=max_iter, classes=classes)
+        self.diagonal_penalty = diagonal_penalty
+        self.off_diagonal_penalty = off_diagonal_penalty
+        self.intercept_penalty = intercept_penalty
+
+    def _ridge(self) -> Ridge:
+        return Ridge(self.diagonal_penalty, self.off_diagonal_penalty, self.intercept_penalty)
+
+    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
+        return _centered_logits(at)
+
+    def _formula(self) -> dict[str, Any]:
+        return self._formula_of(self.coef_ - self.coef_.mean(axis=1, keepdims=True))
+
+
+class DirichletCalibration(MatrixScaling):
+    """Map the log-probabilities by a matrix with a free diagonal, and an intercept.
+
+    The probabilities are ``softmax(log(p) / T @ W.T + b)``, mixed with a uniform component; p are
+    the probabilities of the model. This is the exact map if p has a Dirichlet distribution in
+    every class [1]_. As in the paper, penalties act on the entries off the diagonal and on the
+    intercepts, and not on the diagonal; :class:`StructuredMatrixScaling` penalizes all of them.
+    With two classes and no penalties this is beta calibration.
+
+    Parameters
+    ----------
+    diagonal_penalty : float, default=0.0
+        Strength, 0 or more, that draws the diagonal of the matrix to 1.
+    off_diagonal_penalty, intercept_penalty : of :class:`MatrixScaling`
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted first (together with a uniform component).
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k. The identity is temperature scaling.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight of the uniform component; 0 with ``uniform=False``.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    StructuredMatrixScaling : Penalizes all entries.
+    BetaCalibration : The same map for two classes.
+    MatrixScaling : The same for logits.
+
+    References
+    ----------
+    .. [1] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
+       Temperature Scaling: Obtaining Well-calibrated Multiclass Probabilities with Dirichlet
+       Calibration", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import DirichletCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = DirichletCalibration().fit(3 * logits, y)
+    >>> np.diag(scaling.coef_).round(1)
+    array([1., 1., 1.])
     """
 
     def __init__(
-        self, x: NDArray, y: NDArray, weight: NDArray, ridge: Ridge, vector: bool, n: float
+        self,
+        *,
+        diagonal_penalty: float = 0.0,
+        off_diagonal_penalty: float = 1.0,
+        intercept_penalty: float = 1.0,
+        uniform: bool = True,
+        input: str = "logits",
+        max_iter: int = 200,
+        classes: ArrayLike | None = None,
     ) -> None:
-        self.y, self.vector = y, vector
-        # With few classes, store columns contiguously: loops over short rows are slow.
-        self.x = np.asfortranarray(x) if x.shape[1] <= FEW_COLUMNS else x
-        # Steps need not be exact, so large problems compute them in float32.
-        dtype = np.float32 if x.size > _LARGE else np.float64
-        self.narrow = self.x.astype(dtype, copy=False)
-        self.weight, self.n = weight, weight.sum()
-        self.fraction = weight / self.n
-        self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
-        # For a matrix, a block should have more rows than the matrix itself.
-        step = max(1 if vector else x.shape[1], BLOCK_SIZE // x.shape[1])
-        self.blocks = [slice(start, start + step) for start in range(0, len(y), step)]
-
-    def at(self, theta: NDArray, w: float | None) -> _State:
-        """Return the state at theta and the best weight, searched from w."""
-        proba, log_q = self._softmax(theta)
-        penalty = float(np.sum(self.penalty * theta**2))
-        if w is None:
-            return _State(proba, 1.0, None, penalty - float(self.fraction @ log_q))
-        q, chance = np.exp(log_q), 1 / len(theta)
-        w = best_uniform_weight(q, chance, self.fraction, self.n, w)
-        mixed, pseudo = (1 - w) * q + w * chance, uniform_prior(self.n)
-        prior = (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / self.n
-        loss = penalty - prior - float(self.fraction @ np.log(mixed))
-        return _State(proba, (1 - w) * q / mixed, w, loss)
-
-    def sums_at(self, theta: NDArray, w: float | None) -> LinearSums:
-        """Return sums at the given theta and w, without penalty and prior."""
-        proba, log_q = self._softmax(theta)
-        if w is None:
-            slopes = self._slopes(proba, self.weight)
-            return LinearSums(-float(self.weight @ log_q), slopes, 0.0, 0.0, np.zeros_like(slopes))
-        q, chance = np.exp(log_q), 1 / len(theta)
-        mixed = (1 - w) * q + w * chance
-        r, gain = (1 - w) * q / mixed, (q - chance) / mixed
-        return LinearSums(
-            -float(self.weight @ np.log(mixed)),
-            self._slopes(proba, self.weight * r),
-            float(self.weight @ gain),
-            float(self.weight @ gain**2),
-            -self._slopes(proba, self.weight * r * (1 - r)) / (w * (1 - w)),
+        super().__init__(
+            diagonal_penalty=diagonal_penalty,
+            off_diagonal_penalty=off_diagonal_penalty,
+            intercept_penalty=intercept_penalty,
+            uniform=uniform,
+            input=input,
+            max_iter=max_iter,
+            classes=classes,
         )
 
-    def state_at(self, theta: NDArray, w: float | None) -> _State:
-        """Return the state at the given theta and w, without the loss."""
-        proba, log_q = self._softmax(theta)
-        if w is None:
-            return _State(proba, 1.0, None, np.nan)
-        q = (1 - w) * np.exp(log_q)
-        return _State(proba, q / (q + w / len(theta)), w, np.nan)
+    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
+        scaled = _scaled_logits(at)
+        return scaled - logsumexp(at.logits, axis=1, keepdims=True) / at.temperature
 
-    def _softmax(self, theta: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
-        """Return the probabilities of all classes, and the logarithms of those of the labels."""
-        proba, log_q = np.empty_like(self.narrow), np.empty(len(self.y))
-        for rows in self.blocks:
-            z = self._added(theta, self.x[rows])
-            z += self.x[rows]
-            z -= row_max(z)[:, None]
-            of_label = z[np.arange(len(z)), self.y[rows]]
-            total = row_sum(np.exp(z, out=z))
-            np.divide(z, total[:, None], out=proba[rows], casting="same_kind")
-            log_q[rows] = of_label - np.log(total)
-        return proba, log_q
-
-    def gradient(self, theta: NDArray, state: _State) -> NDArray[np.float64]:
-        """Return the gradient in theta (that in w is 0 at the best w)."""
-        return self._slopes(state.proba, self.fraction * state.r) + 2 * self.penalty * theta
-
-    def _slopes(self, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
-        """Return the gradient in theta of the weighted sum of -log p of the labels."""
-        total = np.zeros_like(self.penalty)
-        for rows in self.blocks:
-            # By the logits of a sample, it is p less the one-hot label.
-            slope = proba[rows].astype(np.float64)
-            slope[np.arange(len(slope)), self.y[rows]] -= 1
-            slope *= weight[rows, None]
-            total += self._adjoint(slope, self.x[rows])
-        return total
-
-    def solve(
-        self, gradient: NDArray, state: _State, *, at_best: bool = True, least: float = _LEAST_GAIN
-    ) -> NDArray[np.float64]:
-        """Return approximately the inverse Hessian times the gradient, by conjugate gradients.
-
-        The Hessian is that of the log-loss at the best weight w for every theta or, without
-        `at_best`, at a fixed w. The search stops where it would gain less than `least` / 1000.
-        """
-        r_weight = (self.fraction * state.r).astype(self.narrow.dtype)
-        product = self._hessian(r_weight, state, at_best)
-        diagonal, scale = self._scale(r_weight, state.proba)
-        solution, residual = np.zeros_like(gradient), gradient.copy()
-        scaled = scale(residual)
-        direction, size = scaled, float(np.vdot(residual, scaled))
-        # No more precise than the tolerance of the outer loop.
-        target = max(size * min(0.5, np.sqrt(size)) ** 2, least / 1000)
-        for _ in range(_MOST_CONJUGATE_GRADIENTS):
-            if size <= target:
-                break
-            along = product(direction)
-            curvature = float(np.vdot(direction, along))
-            if curvature <= _DAMPING * float(np.vdot(direction * diagonal, direction)):
-                # A uniform component can make the Hessian indefinite: stop at negative curvature.
-                return solution if solution.any() else scaled
-            solution += size / curvature * direction
-            residual -= size / curvature * along
-            scaled = scale(residual)
-            before, size = size, float(np.vdot(residual, scaled))
-            direction = scaled + size / before * direction
-        return solution
-
-    def _scale(
-        self, r_weight: NDArray, proba: NDArray
-    ) -> tuple[NDArray[np.float64], Callable[[NDArray], NDArray]]:
-        """Return the Hessian's diagonal, and the preconditioner as a function.
-
-        For a vector, the preconditioner inverts the 2 x 2 block of slope and intercept of every
-        class: if the scores are far from 0 on average, the two are nearly collinear.
-        """
-        diagonal, cross = 2 * self.penalty, np.zeros(len(self.penalty))
-        for rows in self.blocks:
-            x, p = self.narrow[rows], proba[rows]
-            curvature = r_weight[rows, None] * p * (1 - p)
-            diagonal += self._adjoint(curvature, x**2)
-            if self.vector:
-                cross += (curvature * x).sum(axis=0)
-        diagonal += _DAMPING * diagonal.mean()
-        if not self.vector:
-            return diagonal, lambda slope: slope / diagonal
-        inverse = np.stack([diagonal[:, 1], -cross, -cross, diagonal[:, 0]], axis=1)
-        inverse /= (diagonal.prod(axis=1) - cross**2)[:, None]
-        inverse = inverse.reshape(-1, 2, 2)
-        return diagonal, lambda slope: (inverse @ slope[:, :, None])[:, :, 0]
-
-    def _hessian(
-        self, r_weight: NDArray, state: _State, at_best: bool
-    ) -> Callable[[NDArray], NDArray]:
-        """Return the product of the Hessian with a direction, as a function.
-
-        By the logits of a sample, it is r (diag(p) - p p^T). Two terms make it smaller: r changes
-        with theta, by r (1 - r) times the gradient of the sample, and so does the best w.
-        """
-        proba, r, w = state.proba, state.r, state.uniform_weight
-        r_variance = np.zeros_like(r_weight)
-        if w is not None:
-            r_variance[:] = self.fraction * r * (1 - r)
-        if w is not None and at_best:
-            # The second derivative in w, and the mixed one.
-            pseudo = uniform_prior(self.n)
-            curvature = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
-            curvature += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
-            mixed = self._slopes(proba, r_variance) / (w * (1 - w))
-
-        def product(direction: NDArray) -> NDArray[np.float64]:
-            result = 2 * self.penalty * direction
-            narrow = direction.astype(proba.dtype)
-            for rows in self.blocks:
-                x, p = self.narrow[rows], proba[rows]
-                label = np.arange(len(p)), self.y[rows]
-                change = self._added(narrow, x)
-                mean = np.einsum("ik,ik->i", p, change)
-                lost = r_variance[rows] * (mean - change[label])
-                change *= r_weight[rows, None]
-                change -= (r_weight[rows] * mean + lost)[:, None]
-                change *= p
-                change[label] += lost
-                result += self._adjoint(change, x)
-            if w is not None and at_best:
-                result -= mixed * (np.vdot(mixed, direction) / curvature)
-            return result
-
-        return product
-
-    def _added(self, theta: NDArray, x: NDArray) -> NDArray:
-        """Return F theta, which is added to the logits."""
-        if self.vector:
-            change = x * theta[:, 0]
-        else:
-            change = x @ theta[:, :-1].T if x.flags.c_contiguous else (theta[:, :-1] @ x.T).T
-        change += theta[:, -1]
-        return change
-
-    def _adjoint(self, slope: NDArray, x: NDArray) -> NDArray[np.float64]:
-        """Return the gradient in theta, given that in the logits."""
-        slopes = np.einsum("ik,ik->k", slope, x)[:, None] if self.vector else slope.T @ x
-        return np.hstack([slopes, slope.sum(axis=0)[:, None]])
+    def _formula(self) -> dict[str, Any]:
+        # In `to_json`, the logarithm comes after the temperature; here it comes before.
+        part = linear_formula(
+            coef=self.coef_ / self.temperature_, intercept=self.intercept_, least=_NO_LEAST
+        )
+        return with_uniform(part, self.uniform_weight_)

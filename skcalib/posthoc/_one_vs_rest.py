@@ -1,16 +1,25 @@
-"""Base of the calibrators that map one class at a time."""
+"""Calibrators that map one class at a time: isotonic, histogram binning, beta."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.isotonic import IsotonicRegression
 
-from ..utils.computing._cells import cells_of
-from ._base import PostHocCalibrator
-from ._in_chunks import ScoresInChunks
+from ..metrics._temperature_fit import best_uniform_weight, uniform_prior
+from ..utils._backends import cells_of
+from ..utils._compat import Interval, StrOptions
+from ..utils._numeric import bin_index, bin_sums, quantile_sums, uniform_edges
+from ._base import SMALLEST, PostHocCalibrator
+from ._dask import ScoresInChunks
+
+# Base of the calibrators that map one class at a time.
 
 
 class OneVsRestCalibrator(PostHocCalibrator):
@@ -98,3 +107,359 @@ def _sums_of_classes(
 ) -> list[Any]:
     proba = calibrator._as_proba(scores.astype(np.float64))
     return [calibrator._class_sums(proba[:, k], y == k, weight) for k in calibrator._columns()]
+
+
+# Isotonic calibration: the best increasing map of a probability.
+
+
+class IsotonicCalibration(OneVsRestCalibrator):
+    """Map every probability by isotonic regression on the labels.
+
+    The map is the increasing function with the least squared error, and also the least log-loss,
+    on the samples given to `fit`; it is linear between them [1]_. It needs many samples, and it
+    gives probabilities of exactly 0 and 1: a single wrong one makes the log-loss infinite.
+
+    With more than two classes each is calibrated against the rest, and the probabilities of a row
+    are divided by their sum, so they are calibrated less well. With two classes there is one map.
+
+    Parameters
+    ----------
+    input, classes : of :class:`PostHocCalibrator`
+
+    Attributes
+    ----------
+    calibrators_ : list of sklearn.isotonic.IsotonicRegression
+        The map of every calibrated class.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    BetaCalibration : A smooth increasing map with three parameters.
+    skcalib.metrics.score_decomposition : The loss that isotonic calibration would save.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+
+    References
+    ----------
+    .. [1] B. Zadrozny, C. Elkan, "Transforming Classifier Scores into Accurate Multiclass
+       Probability Estimates", KDD 2002.
+
+    Examples
+    --------
+    >>> from skcalib.posthoc import IsotonicCalibration
+    >>> proba, y = [0.1, 0.2, 0.7, 0.8, 0.9, 0.95], [0, 0, 1, 0, 1, 1]
+    >>> isotonic = IsotonicCalibration(input="proba").fit(proba, y)
+    >>> isotonic.predict_proba([0.15, 0.75, 0.99])
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
+    """
+
+    def _fit_class(
+        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+    ) -> IsotonicRegression:
+        # Probabilities beyond those given to fit take the value at the nearer end.
+        regression = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
+        return regression.fit(p, positive.astype(np.float64), sample_weight=sample_weight)
+
+    def _map_class(self, learned: IsotonicRegression, p: NDArray) -> NDArray:
+        return learned.predict(p)
+
+    def _formula_of_class(self, learned: IsotonicRegression) -> dict[str, Any]:
+        x, y = learned.X_thresholds_.tolist(), learned.y_thresholds_.tolist()
+        return {"kind": "line", "x": x, "y": y}
+
+
+# Histogram binning: a constant probability in every bin.
+
+
+class BinMap(NamedTuple):
+    """The map of one class: edges (n_bins + 1,), and the value of every bin (n_bins,)."""
+
+    edges: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+def _bin_map(edges: NDArray[np.float64], sums: NDArray[np.float64]) -> BinMap:
+    """Return the fraction of positives in every bin; `sums` are weight, confidence, positives."""
+    weight, _, positives = sums
+    # Empty bins get their midpoint, the constant closest to the identity.
+    values = (edges[1:] + edges[:-1]) / 2
+    filled = weight > 0
+    values[filled] = positives[filled] / weight[filled]
+    return BinMap(edges, values)
+
+
+class HistogramBinning(OneVsRestCalibrator):
+    """Replace every probability by the fraction of positives in its bin.
+
+    The probabilities of the samples given to `fit` are put into bins; a new probability becomes
+    the fraction of the samples in its bin that belong to the class [1]_.
+
+    With more than two classes each is calibrated against the rest, and the probabilities of a row
+    are divided by their sum, so they are calibrated less well. With two classes there is one map.
+
+    Parameters
+    ----------
+    n_bins : int, default=15
+        Number of bins; "quantile" may make fewer.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        "quantile" makes bins of equal mass, "uniform" bins of equal width. Equal probabilities
+        always fall in one bin. A bin without samples gets its midpoint.
+    input, classes : of :class:`PostHocCalibrator`
+
+    Attributes
+    ----------
+    calibrators_ : list of BinMap
+        For every calibrated class the ``edges`` of the bins and their ``values``.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    IsotonicCalibration : Bins that follow the data.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+
+    References
+    ----------
+    .. [1] B. Zadrozny, C. Elkan, "Obtaining Calibrated Probability Estimates from Decision Trees
+       and Naive Bayesian Classifiers", ICML 2001.
+
+    Examples
+    --------
+    >>> from skcalib.posthoc import HistogramBinning
+    >>> proba, y = [0.1, 0.2, 0.7, 0.8, 0.9, 0.9], [0, 0, 1, 0, 1, 0]
+    >>> binning = HistogramBinning(n_bins=2, input="proba").fit(proba, y)
+    >>> binning.predict_proba([0.3, 0.95]).round(2)
+    array([[0.67, 0.33],
+           [0.67, 0.33]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OneVsRestCalibrator._parameter_constraints,
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"quantile", "uniform"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        input: str = "logits",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.input = input
+        self.classes = classes
+
+    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
+        if self.strategy == "uniform":
+            return bin_sums(p, positive, sample_weight, uniform_edges(self.n_bins))
+        return super()._class_sums(p, positive, sample_weight)
+
+    def _fit_sums(self, sums: Any) -> BinMap:
+        if self.strategy == "uniform":
+            return _bin_map(uniform_edges(self.n_bins), sums)
+        # Edges are largest probabilities of cells, so no cell is split between bins.
+        positives, total, _ = sums.sums
+        return self._fit_class(*as_samples(sums.largest, positives, total))
+
+    def _fit_class(
+        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+    ) -> BinMap:
+        if self.strategy == "uniform":
+            edges = uniform_edges(self.n_bins)
+            sums = bin_sums(p, positive, sample_weight, edges)
+        else:
+            edges, sums = quantile_sums(p, positive, sample_weight, self.n_bins)
+        return _bin_map(edges, sums)
+
+    def _map_class(self, learned: BinMap, p: NDArray) -> NDArray:
+        return learned.values[bin_index(p, learned.edges)]
+
+    def _formula_of_class(self, learned: BinMap) -> dict[str, Any]:
+        return {"kind": "steps", "x": learned.edges[1:-1].tolist(), "y": learned.values.tolist()}
+
+
+# Beta calibration: an increasing map with three parameters.
+
+# Every parametrization as a design matrix: one row per parameter, with its coefficients of
+# log p, -log(1 - p) and 1.
+_DESIGNS = {
+    "abm": np.eye(3),
+    "am": np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    "ab": np.eye(3)[:2],
+}
+_MOST_ROUNDS = 30
+_TOLERANCE = 1e-5
+
+
+class BetaMap(NamedTuple):
+    """The map of one class: ``expit(a log(p) - b log(1 - p) + c)``, mixed with w of uniform."""
+
+    a: float
+    b: float
+    c: float
+    uniform_weight: float = 0.0
+
+
+class BetaCalibration(OneVsRestCalibrator):
+    """Map every probability by the ratio of two beta densities.
+
+    A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, mixed with a
+    uniform component, ``(1 - w) expit(...) + w / n_classes``, and fitted by least log-loss. Unlike
+    Platt scaling, the family contains the identity (a = b = 1, c = 0), so a calibrated model stays
+    calibrated [1]_.
+
+    With more than two classes each is calibrated against the rest, and the probabilities of a row
+    are divided by their sum, so they are calibrated less well. With two classes there is one map.
+
+    Parameters
+    ----------
+    parameters : {"abm", "am", "ab"}, default="abm"
+        "abm" fits a, b and c; "am" sets a = b, which is Platt scaling of the logit; "ab" sets
+        c = 0.
+    uniform : bool, default=True
+        Whether to fit a uniform component with every map; False is beta calibration as published.
+    input : {"logits", "proba"}, default="logits"
+        What X holds: logits, whose softmax are probabilities, or probabilities. They are clipped
+        to [1e-7, 1 - 1e-7].
+    classes : of :class:`PostHocCalibrator`
+
+    Attributes
+    ----------
+    calibrators_ : list of BetaMap
+        ``a``, ``b``, ``c`` and ``uniform_weight`` (w) of every calibrated class.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    IsotonicCalibration : Fits any increasing map.
+    DirichletCalibration : The same family for all classes at once.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+
+    Notes
+    -----
+    The log-loss is convex in (a, b, c) and is minimized under the bounds a, b >= 0; the paper
+    drops a negative parameter and fits again.
+
+    References
+    ----------
+    .. [1] M. Kull, T. Silva Filho, P. Flach, "Beta Calibration: a Well-founded and Easily
+       Implemented Improvement on Logistic Calibration for Binary Classifiers", AISTATS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import BetaCalibration
+    >>> proba = np.array([0.1, 0.2, 0.3, 0.6, 0.8, 0.9, 0.99, 0.99])
+    >>> beta = BetaCalibration(input="proba").fit(proba, [0, 0, 1, 0, 1, 1, 1, 0])
+    >>> beta.predict_proba([0.3, 0.99]).round(2)
+    array([[0.65, 0.35],
+           [0.29, 0.71]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OneVsRestCalibrator._parameter_constraints,
+        "parameters": [StrOptions(set(_DESIGNS))],
+        "uniform": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        parameters: str = "abm",
+        uniform: bool = True,
+        input: str = "logits",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.parameters = parameters
+        self.uniform = uniform
+        self.input = input
+        self.classes = classes
+
+    def _fit_class(
+        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+    ) -> BetaMap:
+        weight = np.ones(len(p)) if sample_weight is None else sample_weight
+        return self._fit_features(_features(p), positive, weight)
+
+    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
+        of_features = sample_weight * _features(p)[:, :2].T
+        summands = np.where(positive, sample_weight, 0), sample_weight, *of_features
+        return cells_of(p, np.array(summands), are_proba=True)
+
+    def _fit_sums(self, sums: Any) -> BetaMap:
+        positives, total, *of_features = sums.sums
+        cell, positive, weight = as_samples(np.arange(len(total)), positives, total)
+        features = np.column_stack([*(of_features / total), np.ones_like(total)])
+        return self._fit_features(features[cell], positive, weight)
+
+    def _fit_features(
+        self, features: NDArray, positive: NDArray[np.bool_], weight: NDArray
+    ) -> BetaMap:
+        design = _DESIGNS[self.parameters]
+        # One column per parameter: the logit is columns @ theta.
+        columns = features @ design.T
+        # Start at the identity, a = b = 1 and c = 0, or the nearest map of the parametrization.
+        theta = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
+        # a and b are bounded by 0; c is free.
+        slopes = design[:, 0] + design[:, 1] > 0
+        if not self.uniform:
+            return BetaMap(
+                *map(float, _regression(columns, positive, weight, theta, slopes) @ design)
+            )
+        n, k = weight.sum(), len(self.classes_)
+        chance = np.where(positive, 1 / k, 1 - 1 / k)
+        # EM: r is the posterior probability that a label comes from the map, and not from the
+        # uniform component.
+        uniform_weight, r = uniform_prior(n), np.ones(len(weight))
+        for _ in range(_MOST_ROUNDS):
+            theta, before = _regression(columns, positive, weight * r, theta, slopes), theta
+            of_label = expit(np.where(positive, 1, -1) * (columns @ theta))
+            uniform_weight = best_uniform_weight(of_label, chance, weight / n, n, uniform_weight)
+            mapped = (1 - uniform_weight) * of_label
+            r = mapped / (mapped + uniform_weight * chance)
+            if np.abs(theta - before).max() < _TOLERANCE:
+                break
+        a, b, c = map(float, theta @ design)
+        return BetaMap(a, b, c, float(uniform_weight))
+
+    def _map_class(self, learned: BetaMap, p: NDArray) -> NDArray:
+        *theta, weight = learned
+        return (1 - weight) * expit(_features(p) @ np.array(theta)) + weight / len(self.classes_)
+
+    def _formula_of_class(self, learned: BetaMap) -> dict[str, Any]:
+        a, b, c, weight = learned
+        return {"kind": "beta", "a": a, "b": b, "c": c, "w": weight, "zero": SMALLEST}
+
+
+def _regression(
+    columns: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray
+) -> NDArray:
+    """Return the theta of least log-loss of expit(columns @ theta), with `slopes` >= 0."""
+    fraction = weight / weight.sum()
+    sign = np.where(positive, 1.0, -1.0)
+
+    def loss_and_gradient(theta: NDArray) -> tuple[float, NDArray]:
+        # Log-loss log(1 + exp(-margin)), of derivative -expit(-margin) in the margin.
+        margin = sign * (columns @ theta)
+        gradient = -(fraction * sign * expit(-margin)) @ columns
+        return float(fraction @ np.logaddexp(0, -margin)), gradient
+
+    return minimize(
+        loss_and_gradient,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None) if slope else (None, None) for slope in slopes],
+        options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 1000},
+    ).x
+
+
+def _features(p: NDArray) -> NDArray:
+    p = np.clip(p, SMALLEST, 1 - SMALLEST)
+    return np.column_stack([np.log(p), -np.log1p(-p), np.ones_like(p)])

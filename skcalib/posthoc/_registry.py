@@ -8,19 +8,16 @@ from functools import partial
 from sklearn.base import clone
 
 from ._base import PostHocCalibrator
-from ._beta import BetaCalibration
-from ._ensemble_temperature import EnsembleTemperatureScaling
-from ._histogram import HistogramBinning
-from ._isotonic import IsotonicCalibration
-from ._matrix import (
+from ._linear import (
     DirichletCalibration,
     MatrixScaling,
     StructuredMatrixScaling,
     StructuredVectorScaling,
     VectorScaling,
 )
-from ._stacked import StackedCalibration
-from ._temperature import TemperatureScaling
+from ._one_vs_rest import BetaCalibration, HistogramBinning, IsotonicCalibration
+from ._stacking import StackedCalibration
+from ._temperature import EnsembleTemperatureScaling, TemperatureScaling
 
 CALIBRATORS: dict[str, Callable[[], PostHocCalibrator]] = {
     "auto": StackedCalibration,

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import compare_calibration
-from ..utils.checking._proba import LOSS_FLOOR, with_unseen
-from ..utils.meta._progress import print_elapsed
-from . import _method, _trust, _verdict
+from ..utils._compat import print_elapsed
+from ..utils._proba import LOSS_FLOOR, with_unseen
+from . import _sections, _tests
+from ._constants import LEVEL, N_BINS, OF_PAIRS
 from ._data import ReportData, mean, mean_interval
 from ._document import (
     Document,
@@ -27,8 +28,7 @@ from ._document import (
     percent,
     with_interval,
 )
-from ._first import TONES
-from ._limits import LEVEL, N_BINS, OF_PAIRS
+from ._summary import TONES
 
 # Measures and their names on the page. Larger accuracy is better; smaller errors are.
 ERROR = "expected_calibration_error"
@@ -92,10 +92,10 @@ def _interval(
 
 def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
     """Return verdict and measures of a model."""
-    trust = _trust.results(data)
-    verdict, judged = _verdict.results(data, trust), next(iter(trust["views"].values()))
+    trust = _sections.trust_results(data)
+    verdict, judged = _tests.results(data, trust), next(iter(trust["views"].values()))
     return {
-        "overview": _trust.overview(data),
+        "overview": _sections.overview(data),
         "verdict": {key: verdict[key] for key in ("kind", "headline", "explanation")},
         "measures": {
             ERROR: judged["errors"][ERROR],
@@ -248,7 +248,7 @@ def document(results: dict[str, Any]) -> Document:
         ],
         overview=_table(found),
         advice=[],
-        sections=[*sections, _method.section(results)],
+        sections=[*sections, _sections.method_section(results)],
     )
 
 

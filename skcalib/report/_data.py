@@ -1,4 +1,10 @@
-"""Checked input of a report, and the means and intervals that all sections use."""
+"""Samples that belong together: by the groups that users give, and by equal rows of X.
+
+Groups come as users have them: texts, numbers, intervals, categories, columns. Without them,
+samples with equal rows and equal labels may be duplicates: the nearest neighbor of a sample could
+be its duplicate, and the training part of a fold could hold duplicates of the part left out. The
+module also corrects the p-values of many groups.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +20,35 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from ..metrics import CalibrationAccumulator, check_alignment
-from ..utils.checking._arrays import reworded, with_index_of
-from ..utils.checking._groups import (
+from ..utils._arrays import reworded, with_index_of
+from ..utils._labels import (
+    _DISTINCT_OF_TABLE,
     design_effect,
     group_codes,
     independent_rows,
-    warn_of_table_twice,
 )
-from ..utils.checking._proba import LOSS_FLOOR, binomial_interval, label_log_loss
-from ..utils.checking._validation import Predictions, check_predictions
-from ..utils.computing._binning import uniform_edges
-from ..utils.meta._warnings import warn
+from ..utils._numeric import binomial_interval, uniform_edges
+from ..utils._output import warn
+from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions, label_log_loss
+from ._constants import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
 from ._document import apart, label, visible
-from ._limits import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
+
+
+def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
+    """Warn where all rows of labels and probabilities occur equally often, more than once.
+
+    Few distinct probabilities, such as those of a tree, repeat as well, but not all equally often.
+    """
+    key = proba @ np.random.default_rng(0).random(proba.shape[1]) + 2.0 * codes
+    counts = np.unique(key, return_counts=True)[1]
+    if len(counts) >= _DISTINCT_OF_TABLE and 1 < counts.min() == counts.max():
+        times = "twice" if counts[0] == 2 else f"{counts[0]} times"
+        warn(
+            f"Every row of labels and probabilities is there {times}: {len(counts)} of the "
+            f"{len(codes)} are distinct. If they are copies, keep one of each: with the others, "
+            "intervals are too narrow."
+        )
+
 
 # What check_alignment says to do, where labels= is not the argument to pass.
 REMEDY = "pass labels= in the order of the columns"

@@ -14,29 +14,15 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from ..metrics import CalibrationAccumulator
-from ..utils.checking._arrays import calling
-from ..utils.checking._labels import shown
-from ..utils.checking._validation import check_has
-from ..utils.computing._files import write_atomically
-from ..utils.meta._progress import print_elapsed
-from ..utils.meta._warnings import collecting, warn
-from . import (
-    _compare,
-    _first,
-    _method,
-    _parts,
-    _repair,
-    _samples,
-    _selective,
-    _trust,
-    _verdict,
-    _wrong_labels,
-)
+from ..utils._arrays import check_has
+from ..utils._compat import print_elapsed
+from ..utils._labels import shown
+from ..utils._output import calling, collecting, warn, write_atomically
+from . import _compare, _recommendation, _samples, _sections, _summary, _tests
+from ._constants import TOLERANCE
 from ._data import ReportData, check_sums, plain, read_data
-from ._document import Document
-from ._limits import TOLERANCE
+from ._document import Document, as_html, as_markdown
 from ._read import IN_ORDER, read_predictions
-from ._render import as_html, as_markdown
 
 
 class CalibrationReport:
@@ -456,8 +442,8 @@ class CalibrationReport:
         found: dict[str, Any] = {
             "title": title,
             "comparison": _compare.results(models, paired=paired, verbose=verbose),
-            "overview": _trust.overview(first),
-            "method": _method.method(first),
+            "overview": _sections.overview(first),
+            "method": _sections.method(first),
         }
         words = {"headline": _compare.headline(found), "explanation": _compare.explanation(found)}
         found["verdict"] = {"kind": "comparison", **words}
@@ -498,7 +484,7 @@ class CalibrationReport:
         return as_html(self._document(), repr(self.results_), page=page)
 
     def _document(self) -> Document:
-        written = _compare if "comparison" in self.results_ else _first
+        written = _compare if "comparison" in self.results_ else _summary
         return written.document(self.results_)
 
 
@@ -513,21 +499,21 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     # Collect warnings for the page.
     with _one_at_a_time, collecting() as messages:
         with step("overview"):
-            results: dict[str, Any] = {"overview": _trust.overview(data)}
+            results: dict[str, Any] = {"overview": _sections.overview(data)}
         with step("wrong labels"):
-            wrong_labels = _wrong_labels.results(data.sample)
+            wrong_labels = _sections.wrong_label_results(data.sample)
         with step("calibration errors and curves"):
-            trust = _trust.results(data)
+            trust = _sections.trust_results(data)
         with step("calibrators"):
-            calibrators, calibrated = _repair.results(data.sample)
+            calibrators, calibrated = _recommendation.results(data.sample)
         with step("classes and groups"):
-            results["verdict"] = _verdict.results(data, trust, calibrators)
+            results["verdict"] = _tests.results(data, trust, calibrators)
             results |= {"calibration": trust}
         with step("thresholds"):
-            results["selective"] = _selective.results(data)
+            results["selective"] = _sections.selective_results(data)
         with step("what to look at"):
             results |= {
-                "classes": _parts.results(data),
+                "classes": _sections.class_results(data),
                 "groups": list(data.by or {}),
                 "hardest": _samples.hardest(data),
                 "issues": _samples.issues(data.sample),
@@ -536,8 +522,8 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
             }
         with step("after calibration"):
             results["after_calibration"] = None if calibrated is None else _after(calibrated)
-        results["method"] = _method.method(data)
-    notes = _method.notes(data)
+        results["method"] = _sections.method(data)
+    notes = _sections.notes(data)
     # Each once, though several folds may have warned.
     distinct = dict.fromkeys(messages)
     results["warnings"] = notes + [f"Warned of on the way: {message}" for message in distinct]
@@ -555,7 +541,10 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
 
 def _after(calibrated: ReportData) -> dict[str, Any]:
     """Return tests and thresholds after calibration, by out-of-fold probabilities."""
-    return {"tested": _verdict.judge(calibrated), "selective": _selective.results(calibrated)}
+    return {
+        "tested": _tests.judge(calibrated),
+        "selective": _sections.selective_results(calibrated),
+    }
 
 
 def _worth_showing(X: Any) -> Any:

@@ -17,11 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..labels import LabelIssueFinder
-from ..utils.checking._arrays import refuse_unreadable
-from ..utils.checking._labels import encode
-from ..utils.computing._files import write_atomically
-from ..utils.meta._optional import import_optional
-from ..utils.meta._tables import row_index
+from ..utils._arrays import refuse_unreadable
+from ..utils._labels import encode
+from ..utils._output import import_optional, row_index, write_atomically
 from ._samples import image_uri
 
 # Bytes of all pictures: a page of 500 samples stays below 20 MB.

@@ -12,14 +12,12 @@ from sklearn.base import clone
 
 from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
-from ..utils.meta._estimators import last_step
-from ..utils.meta._optional import import_optional
-from ..utils.meta._private import _safe_indexing
-from ..utils.meta._tables import row_index
-from ..utils.meta._warnings import collecting
+from ..utils._compat import _safe_indexing
+from ..utils._estimators import last_step
+from ..utils._output import collecting, import_optional, row_index
+from ._constants import FEWEST_TO_JUDGE, MANY_FEATURES
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, in_sentence, number, percent, probability
-from ._limits import FEWEST_TO_JUDGE, MANY_FEATURES
 
 N_SHOWN = 12
 # Longest edge of a picture in pixels; smaller images are kept, and the browser enlarges them.

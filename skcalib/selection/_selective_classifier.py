@@ -22,27 +22,25 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
-from ..utils.checking._arrays import (
-    as_features,
-    calling,
-    holds_shares,
+from ..utils._arrays import as_features, holds_shares, reworded, with_index_of
+from ..utils._backends import (
+    Cells,
+    aligned,
+    cells_of,
+    distinct,
     is_chunked,
-    reworded,
-    with_index_of,
+    map_rows,
+    reduce_chunks,
 )
-from ..utils.checking._groups import related, warn_of_duplicates
-from ..utils.checking._labels import (
-    as_labels,
-    check_several_classes,
-    column_names,
-    encode,
-    shown,
+from ..utils._compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    _safe_indexing,
+    print_elapsed,
 )
-from ..utils.checking._shares import as_shares, match_shares
-from ..utils.computing._cells import Cells, cells_of
-from ..utils.computing._chunked import aligned, distinct, map_rows, reduce_chunks
-from ..utils.computing._risk_control import RiskControl, risk_control, risk_control_of_counts
-from ..utils.meta._estimators import (
+from ..utils._estimators import (
     DelegatingClassifier,
     class_columns,
     fit_clone,
@@ -53,9 +51,18 @@ from ..utils.meta._estimators import (
     samples_and_labels,
     warn_if_fitted,
 )
-from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
-from ..utils.meta._progress import print_elapsed
-from ..utils.meta._warnings import warn
+from ..utils._labels import (
+    as_labels,
+    check_several_classes,
+    column_names,
+    encode,
+    related,
+    shown,
+    warn_of_duplicates,
+)
+from ..utils._output import calling, warn
+from ..utils._proba import as_shares, match_shares
+from ._risk_control import RiskControl, risk_control, risk_control_of_counts
 
 _FROM_PROBA = {
     "msp": confidence_score,

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils.checking._arrays import check_weights
-from ..utils.checking._labels import check_several_classes, shown
-from ..utils.meta._estimators import (
+from ..utils._arrays import check_weights
+from ..utils._compat import HasMethods, _fit_context, _routing_enabled
+from ..utils._estimators import (
     DelegatingClassifier,
     fit_clone,
     inner_fit_params,
@@ -17,8 +17,8 @@ from ..utils.meta._estimators import (
     takes,
     warn_if_fitted,
 )
-from ..utils.meta._private import HasMethods, _fit_context, _routing_enabled
-from ..utils.meta._warnings import warn
+from ..utils._labels import check_several_classes, shown
+from ..utils._output import warn
 
 
 class SubsetClassifier(DelegatingClassifier):

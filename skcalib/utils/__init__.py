@@ -1,6 +1,6 @@
 """The package's category of warnings, the types of stored models, and shared helpers."""
 
-from .meta._trusted import trusted_types
-from .meta._warnings import SkcalibWarning
+from ._compat import trusted_types
+from ._output import SkcalibWarning
 
 __all__ = ["SkcalibWarning", "trusted_types"]

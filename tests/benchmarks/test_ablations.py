@@ -15,8 +15,8 @@ from benchmarks.selective_ablations import RULES as RULES_OF_GUARANTEE
 
 
 def test_a_rule_is_switched_off_for_a_while():
-    rule = Rule("few", "how many are few", {"skcalib.labels._limits.FEW": 3})
-    limits = import_module("skcalib.labels._limits")
+    rule = Rule("few", "how many are few", {"skcalib.labels._constants.FEW": 3})
+    limits = import_module("skcalib.labels._constants")
     before = limits.FEW
     with switched_off(rule):
         assert limits.FEW == 3
@@ -75,8 +75,8 @@ def test_rows_of_other_rooms_are_kept(tmp_path):
 
 
 def test_rows_of_a_room(tmp_path):
-    limits = import_module("skcalib.labels._limits")
-    rules = [Rule("few", "how many are few", {"skcalib.labels._limits.FEW": 9})]
+    limits = import_module("skcalib.labels._constants")
+    rules = [Rule("few", "how many are few", {"skcalib.labels._constants.FEW": 9})]
     room = Room(
         rules, lambda folder: [Loss(b, True, {"loss": float(limits.FEW)}) for b in ("a", "b")]
     )

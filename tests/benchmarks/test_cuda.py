@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from skcalib.utils.computing import _tensors
+from skcalib.utils import _backends
 
 cuda = pytest.importorskip("benchmarks.cuda")
 
@@ -17,7 +17,7 @@ def test_every_line_has_a_bound_and_agrees_with_the_host(monkeypatch, tmp_path):
     output = tmp_path / "figures.json"
     options = ["--device", "cpu", "--small", "--repeats", "1", "--output", str(output)]
     monkeypatch.setattr(sys, "argv", ["cuda", *options])
-    monkeypatch.setattr(_tensors, "ACCELERATORS", set(_tensors.ACCELERATORS))  # it adds the CPU
+    monkeypatch.setattr(_backends, "ACCELERATORS", set(_backends.ACCELERATORS))  # it adds the CPU
     assert cuda.main() == 0
     result = json.loads(output.read_text())
     assert result["device"].startswith("CPU")

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skcalib.difficulty.records import prediction_depth
+from skcalib.difficulty.training_dynamics import prediction_depth
 
 
 def loop_depth(probes, final):

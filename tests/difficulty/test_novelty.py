@@ -15,12 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skcalib.difficulty import (
-    KMeansPrototypeScorer,
-    KNNScorer,
-    NoveltyDetector,
-    RMDScorer,
-)
+from skcalib.difficulty import KMeansPrototypeScorer, KNNScorer, NoveltyDetector, RMDScorer
 from skcalib.utils import SkcalibWarning
 
 X, y = load_iris(return_X_y=True)

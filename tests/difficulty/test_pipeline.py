@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skcalib.difficulty import DifficultyAwareClassifier, RMDScorer, score_difficulty
-from skcalib.utils.meta._scorers import fit_difficulty
+from skcalib.utils._estimators import fit_difficulty
 
 
 def test_pipelines_may_be_nested():

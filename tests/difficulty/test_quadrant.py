@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skcalib.difficulty.records import corner_distances, difficulty_quadrant
+from skcalib.difficulty.training_dynamics import corner_distances, difficulty_quadrant
 
 
 def test_corners():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skcalib.difficulty.records import (
+from skcalib.difficulty.training_dynamics import (
     consensus_class,
     consensus_consistency,
     consistency_score,

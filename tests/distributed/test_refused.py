@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-from skcalib.posthoc import (
-    PostHocCalibratedClassifier,
-    PostHocCalibrator,
-    TemperatureScaling,
-)
-from skcalib.posthoc._matrix import LinearCalibrator
+from skcalib.posthoc import PostHocCalibratedClassifier, PostHocCalibrator, TemperatureScaling
+from skcalib.posthoc._linear import LinearCalibrator
 from skcalib.posthoc._one_vs_rest import OneVsRestCalibrator
-from skcalib.utils.meta._estimators import DelegatingClassifier
+from skcalib.utils._estimators import DelegatingClassifier
 from tests.test_common import CASES, Case, _estimator_classes
 
 dask = pytest.importorskip("dask")

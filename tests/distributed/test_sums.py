@@ -8,10 +8,10 @@ from sklearn.linear_model import LogisticRegression
 
 from skcalib import posthoc
 from skcalib.posthoc import PostHocCalibratedClassifier
-from skcalib.posthoc._linear import _Problem
+from skcalib.posthoc._linear_fit import _Problem
 from skcalib.selection import SelectiveClassifier
-from skcalib.utils.computing._cells import cells_of
-from skcalib.utils.computing._risk_control import risk_control, risk_control_of_counts
+from skcalib.selection._risk_control import risk_control, risk_control_of_counts
+from skcalib.utils._backends import cells_of
 from tests.posthoc._sample import sample
 
 dask = pytest.importorskip("dask")
@@ -47,9 +47,9 @@ def noisy(n=3000, k=4):
 @pytest.mark.parametrize("name", EXACT)
 def test_maps_of_sums(name, monkeypatch):
     # A part of the samples leads the way.
-    monkeypatch.setattr("skcalib.posthoc._in_chunks._SAMPLE_SIZE", 1500)
+    monkeypatch.setattr("skcalib.posthoc._dask._SAMPLE_SIZE", 1500)
     # In memory the search ends where a step would save 1e-9 of the log-loss: 2e-6 off.
-    monkeypatch.setattr("skcalib.posthoc._linear._LEAST_GAIN", 1e-13)
+    monkeypatch.setattr("skcalib.posthoc._linear_fit._LEAST_GAIN", 1e-13)
     monkeypatch.setitem(_Problem.solve.__kwdefaults__, "least", 1e-13)
     logits, y = noisy()
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib.embeddings import OpenClipEmbedder, TimmEmbedder, _base
+from skcalib.embeddings import OpenClipEmbedder, TimmEmbedder, _images
 
 
 @pytest.fixture(params=["open_clip", "timm"])
@@ -68,7 +68,7 @@ def test_an_accelerator_computes_while_the_next_batch_is_prepared(build, images,
         inner = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *a, **k: (steps.append(name), inner(*a, **k))[1])
 
-    note(_base, "collate")
+    note(_images, "collate")
     note(embedder, "_encode")
     for _ in embedder._batches(images):
         steps.append("fetched")

@@ -9,13 +9,7 @@ import torch
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from skcalib.embeddings._images import (
-    ImageDataset,
-    as_items,
-    collate,
-    open_image,
-    random_view,
-)
+from skcalib.embeddings._images import ImageDataset, as_items, collate, open_image, random_view
 
 
 def _pixels(items):

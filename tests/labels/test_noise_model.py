@@ -4,7 +4,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from skcalib.labels._limits import AHEAD
+from skcalib.labels._constants import AHEAD
 from skcalib.labels._noise_model import (
     LabelLikelihood,
     NoiseFit,

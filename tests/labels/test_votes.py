@@ -3,13 +3,14 @@ import pytest
 from scipy.special import logsumexp, softmax
 from scipy.stats import beta
 
-from skcalib.labels._annotators import _of_others, _posterior
-from skcalib.labels._votes import (
+from skcalib.labels._vote_model import (
     Others,
     VoteModel,
     Votes,
     _LeftOut,
+    _of_others,
     _Passes,
+    _posterior,
     _split,
     evidence_of,
     left_out,

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from skcalib.losses import CrossEntropyLoss
-from skcalib.losses._base import CalibrationLoss, check_range
-from skcalib.losses._batch import check_batch
+from skcalib.losses._base import CalibrationLoss, check_batch, check_range
 from skcalib.losses.functional import cross_entropy_loss
 
 Z = torch.zeros(3, 4)

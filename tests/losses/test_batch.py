@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from skcalib import losses
 from skcalib.losses import functional
-from skcalib.losses._batch import Batch
+from skcalib.losses._base import Batch
 from tests.losses.reference import CASES, extra_inputs, parameters, soft_target
 
 RNG = torch.Generator().manual_seed(0)

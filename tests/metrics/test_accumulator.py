@@ -236,9 +236,9 @@ def test_labels_and_positive_class(data):
 
 
 def test_a_failed_update_leaves_no_trace(data, monkeypatch):
-    from skcalib.utils.computing import _blocks
+    from skcalib.utils import _numeric
 
-    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 30)
+    monkeypatch.setattr(_numeric, "BLOCK_SIZE", 30)
     y, proba, _ = data
     stream = CalibrationAccumulator().update(y, proba)
     before = stream.sums_.copy()

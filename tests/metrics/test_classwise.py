@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skcalib.metrics import classwise_calibration_error, expected_calibration_error
-from skcalib.utils.computing import _blocks
+from skcalib.utils import _numeric
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
@@ -46,7 +46,7 @@ def test_several_blocks(monkeypatch, strategy):
     y = (proba.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1).clip(0, 19)
     options = {"strategy": strategy, "average": None, "sample_weight": rng.uniform(size=300)}
     whole = classwise_calibration_error(y, proba, **options)
-    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 700)
+    monkeypatch.setattr(_numeric, "BLOCK_SIZE", 700)
     np.testing.assert_allclose(classwise_calibration_error(y, proba, **options), whole, rtol=1e-12)
 
 

@@ -10,10 +10,10 @@ from skcalib.metrics import (
     expected_calibration_error,
     groupwise_calibration_error,
 )
-from skcalib.metrics._gaps import OneSeed
+from skcalib.metrics._binned_draws import OneSeed
+from skcalib.metrics._groupwise import holm
 from skcalib.metrics._resampling import Resampled
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.checking._groups import holm
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from skcalib.metrics import (
     maximum_calibration_error,
     smooth_calibration_error,
 )
-from skcalib.metrics._gaps import MergedError, gap_error
+from skcalib.metrics._binned_draws import MergedError, gap_error
 from skcalib.metrics._resampling import AnyError, Resampled, draw_seeds
 
 
@@ -408,7 +408,7 @@ ONE_COLUMN = [case for case in METRICS if case[0] is not classwise_calibration_e
 @pytest.mark.parametrize(("metric", "options"), ONE_COLUMN)
 def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
     y, proba, _ = make_predictions(6000, temperature=1.3, random_state=0)
-    monkeypatch.setattr("skcalib.metrics._gaps._MERGED", 1000)
+    monkeypatch.setattr("skcalib.metrics._binned_draws._MERGED", 1000)
     alone = Resampled.of(metric, options, y, proba)
     together = alone.alone()
     error, merged = alone.error, together.error
@@ -423,7 +423,7 @@ def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
     ends = calibration_error_interval(
         y, proba, metric=metric, n_resamples=400, random_state=0, **options
     )
-    monkeypatch.setattr("skcalib.metrics._gaps._MERGED", 10**9)
+    monkeypatch.setattr("skcalib.metrics._binned_draws._MERGED", 10**9)
     assert not isinstance(Resampled.of(metric, options, y, proba).alone().error, MergedError)
     expected = calibration_error_interval(
         y, proba, metric=metric, n_resamples=400, random_state=0, **options
@@ -449,7 +449,7 @@ def test_variance_of_the_gaps_of_a_calibrated_model(data, together):
 @pytest.mark.parametrize("given", ["weights", "groups", "classes", "few"])
 def test_other_samples_are_drawn_one_by_one(data, given, monkeypatch):
     y, proba, weight = data
-    monkeypatch.setattr("skcalib.metrics._gaps._MERGED", 301 if given == "few" else 100)
+    monkeypatch.setattr("skcalib.metrics._binned_draws._MERGED", 301 if given == "few" else 100)
     metric = classwise_calibration_error if given == "classes" else expected_calibration_error
     more = {"weights": {"sample_weight": weight}, "groups": {"groups": y}}.get(given, {})
     resampled = Resampled.of(metric, {}, y, proba, **more)

@@ -6,7 +6,7 @@ import torch
 
 from skcalib import metrics
 from skcalib.metrics import CalibrationAccumulator
-from skcalib.utils.computing import _blocks
+from skcalib.utils import _numeric
 
 N, K = 500, 40
 # What is a function of confidence and correctness, or of a score a sample, alone.
@@ -27,7 +27,7 @@ OF_ONE_NUMBER = {
 
 @pytest.fixture
 def data(device, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 100)  # several blocks
+    monkeypatch.setattr(_numeric, "BLOCK_SIZE", 100)  # several blocks
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(K, 0.2), size=N).astype(np.float32)
     y = (proba.cumsum(axis=1) < rng.random((N, 1))).sum(axis=1).clip(0, K - 1)

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from skcalib.metrics import (
-    accuracy_at_coverage,
-    coverage_at_risk,
-    risk_coverage_curve,
-)
+from skcalib.metrics import accuracy_at_coverage, coverage_at_risk, risk_coverage_curve
 
 
 def sample(n=200, n_levels=20, seed=0):

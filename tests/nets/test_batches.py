@@ -7,7 +7,7 @@ from skorch.dataset import Dataset
 from torch.utils.data import DataLoader, Subset
 
 from skcalib.nets import MLP, CalibratedNetClassifier
-from skcalib.nets._batches import BatchLabels, batches_items, collate, wrap
+from skcalib.nets._data import BatchLabels, batches_items, collate, wrap
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(30, 4).astype(np.float32)

@@ -7,11 +7,7 @@ from skorch.dataset import ValidSplit
 from torch import nn
 
 import skcalib.losses
-from skcalib.losses import (
-    CorrectnessRankingLoss,
-    DifficultyAwareLoss,
-    UncertaintyWeightedLoss,
-)
+from skcalib.losses import CorrectnessRankingLoss, DifficultyAwareLoss, UncertaintyWeightedLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
 from skcalib.utils import SkcalibWarning
 

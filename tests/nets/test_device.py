@@ -4,7 +4,7 @@ import torch
 from sklearn.base import clone
 
 from skcalib.nets import MLP, CalibratedNetClassifier
-from skcalib.utils.computing._process import auto_device
+from skcalib.utils._backends import auto_device
 
 
 def test_auto_is_resolved_where_the_net_computes_and_kept_in_its_parameters():

@@ -17,7 +17,7 @@ from torch import nn
 from skcalib.difficulty import RMDScorer
 from skcalib.losses import DifficultyAwareLoss, UncertaintyWeightedLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
-from skcalib.nets._guards import _trained_values
+from skcalib.nets._checks import _trained_values
 from skcalib.utils import SkcalibWarning
 
 X, Y = make_classification(120, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)

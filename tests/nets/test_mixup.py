@@ -5,7 +5,7 @@ from torch import nn
 
 from skcalib.losses import CorrectnessRankingLoss, FocalLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
-from skcalib.nets._samples import Mixup
+from skcalib.nets._data import Mixup
 
 RNG = np.random.RandomState(0)
 X = RNG.randn(64, 4).astype(np.float32)

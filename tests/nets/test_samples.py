@@ -4,8 +4,7 @@ import torch
 from skorch.dataset import Dataset, ValidSplit
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
-from skcalib.nets._batches import collate, wrap
-from skcalib.nets._samples import DataSplit, FitInputs, FitState, split_groups
+from skcalib.nets._data import DataSplit, FitInputs, FitState, collate, split_groups, wrap
 
 
 def test_positions_of_nested_subsets_are_those_in_the_data_of_the_fit():

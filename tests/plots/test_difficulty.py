@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import RMDScorer, error_rate_by_difficulty
 from skcalib.plots import DifficultyDisplay
-from skcalib.utils.checking._proba import binomial_interval
+from skcalib.utils._numeric import binomial_interval
 
 
 def _predictions(n=60):

@@ -3,9 +3,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcalib.difficulty.records import difficulty_quadrant
+from skcalib.difficulty.training_dynamics import difficulty_quadrant
 from skcalib.plots import DifficultyPlaneDisplay
-from skcalib.plots._difficulty_plane import FORMS
+from skcalib.plots._training import FORMS
 
 
 def example(**options):

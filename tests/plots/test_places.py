@@ -6,8 +6,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from skcalib import plots
-from skcalib.plots._base import MANY_POINTS
-from skcalib.plots._points import draw_points, opacity, point_style
+from skcalib.plots._base import MANY_POINTS, draw_points, opacity, point_style
 
 HALF_TO_ONE = np.array([0.5, 1.0])
 

@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import PredictionDepthScorer
-from skcalib.difficulty.records import prediction_depth
+from skcalib.difficulty.training_dynamics import prediction_depth
 from skcalib.plots import ProbeAccuracyDisplay
 
 

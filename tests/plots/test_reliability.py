@@ -17,7 +17,7 @@ from skcalib.metrics import (
     smooth_reliability_curve,
 )
 from skcalib.plots import ReliabilityDisplay
-from skcalib.utils.checking._proba import binomial_interval
+from skcalib.utils._numeric import binomial_interval
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from skcalib.metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
 from skcalib.plots import RiskCoverageDisplay
 from skcalib.selection import SelectiveClassifier
-from skcalib.utils.checking._proba import binomial_interval
+from skcalib.utils._numeric import binomial_interval
 
 
 def sample(k=3):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
-from skcalib.difficulty.records import confidence_variability, consistency_score
+from skcalib.difficulty.training_dynamics import confidence_variability, consistency_score
 from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
 from skcalib.plots import TrainingMapDisplay
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from skcalib.posthoc import PostHocCalibratedClassifier, PriorShift
-from skcalib.posthoc._priors_interval import Estimated, priors_interval
+from skcalib.posthoc._prior_shift import Estimated, priors_interval
 from skcalib.utils import SkcalibWarning
 
 # Estimates from few samples; the warning has a test of its own.

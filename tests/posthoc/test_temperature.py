@@ -10,12 +10,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
+from skcalib.metrics import _temperature_fit
+from skcalib.metrics._temperature_fit import slope_and_curvature
 from skcalib.posthoc import TemperatureScaling
 from skcalib.posthoc import _temperature as posthoc_temperature
 from skcalib.posthoc._temperature import top_confidence
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.computing import _temperature
-from skcalib.utils.computing._temperature import slope_and_curvature
 
 # As published: no uniform component, no prior.
 plain = partial(TemperatureScaling, uniform=False)
@@ -160,7 +160,7 @@ def test_few_passes_over_the_logits(n, temperature, bounds, monkeypatch):
         passed.append(len(block))
         return slope_and_curvature(block, *args)
 
-    monkeypatch.setattr(_temperature, "slope_and_curvature", counted)
+    monkeypatch.setattr(_temperature_fit, "slope_and_curvature", counted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         plain(bounds=bounds).fit(logits, y)

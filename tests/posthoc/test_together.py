@@ -13,9 +13,9 @@ from skcalib.posthoc import (
     StackedCalibration,
     TemperatureScaling,
 )
-from skcalib.posthoc._stacked import folds_at_random
+from skcalib.posthoc._stacking import folds_at_random
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.checking._groups import design_effect
+from skcalib.utils._labels import design_effect
 
 X, Y = load_digits(return_X_y=True)
 
@@ -97,7 +97,7 @@ def test_groups_and_equal_rows_reach_the_folds_of_the_calibrator(monkeypatch, fr
         seen.append(args[4])
         return folds_at_random(*args)
 
-    monkeypatch.setattr("skcalib.posthoc._stacked.folds_at_random", spy)
+    monkeypatch.setattr("skcalib.posthoc._stacking.folds_at_random", spy)
     model = GaussianNB().fit(X[900:], Y[900:])
     model = FrozenEstimator(model) if frozen else GaussianNB()
     names = np.array([f"p{i // 4}" for i in range(800)])

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from skcalib import metrics
+from skcalib import __main__, metrics
 from skcalib.__main__ import main
 from skcalib.metrics import CalibrationWatch
-from skcalib.report import _commands
 
 pytest.importorskip("pandas")
 
@@ -144,7 +143,7 @@ def test_check_takes_other_errors_and_refuses_limits(tmp_path, capsys):
     assert f"smooth calibration error is {low:.4f} to {high:.4f}" in capsys.readouterr().out
     assert main(["check", path, "--max-error", "5"]) == 2
     assert "max-error must be in (0, 1), got 5" in capsys.readouterr().err
-    for metric in _commands._ERRORS:
+    for metric in __main__._ERRORS:
         assert main(["check", path, "--max-error", ".9", "--metric", metric]) == 0
 
 

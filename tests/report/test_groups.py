@@ -10,7 +10,7 @@ from skcalib.__main__ import main
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
-from skcalib.report._verdict import judge
+from skcalib.report._tests import judge
 
 
 @pytest.fixture(scope="module")

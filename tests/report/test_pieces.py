@@ -14,29 +14,25 @@ from scipy.sparse import csr_array
 from scipy.stats import beta, norm
 from sklearn.linear_model import LogisticRegression
 
+from skcalib import __main__
 from skcalib.datasets import make_predictions
 from skcalib.metrics import CalibrationAccumulator, calibration_error_interval
+from skcalib.metrics._intervals import mean_test
 from skcalib.report import (
     CalibrationReport,
-    _commands,
     _compare,
+    _constants,
     _data,
     _document,
-    _first,
-    _limits,
-    _method,
     _read,
-    _render,
     _report,
     _samples,
-    _selective,
-    _trust,
-    _verdict,
-    _wrong_labels,
+    _sections,
+    _summary,
+    _tests,
 )
 from skcalib.report._data import read_data
-from skcalib.utils.computing._chance import mean_test
-from skcalib.utils.computing._risk_control import risk_control
+from skcalib.selection._risk_control import risk_control
 
 
 def made(n=300, n_classes=3, **options):
@@ -87,15 +83,15 @@ def test_names_of_groups(group, name):
 @pytest.mark.parametrize("kind", ["interval", "band"])
 def test_weights_count_as_their_effective_number(kind, monkeypatch):
     """Equal weights change nothing, whatever their size."""
-    monkeypatch.setattr(_trust, "MANY_SAMPLES", 100)
+    monkeypatch.setattr(_sections, "MANY_SAMPLES", 100)
     y, proba, _ = make_predictions(200, n_classes=3, random_state=0)
     found = []
     for weight in (None, np.full(200, 3.0), np.full(200, 0.5)):
         data = read_data(y, proba, labels=range(3), sample_weight=weight)
         if kind == "interval":
-            found.append(_trust._interval(data, data.predictions))
+            found.append(_sections._interval(data, data.predictions))
         else:
-            curve = _trust._isotonic_curve(data, data.predictions)
+            curve = _sections._isotonic_curve(data, data.predictions)
             found.append(np.concatenate([curve["lower"], curve["upper"]]))
     np.testing.assert_allclose(found[1], found[0])
     np.testing.assert_allclose(found[2], found[0])
@@ -103,7 +99,7 @@ def test_weights_count_as_their_effective_number(kind, monkeypatch):
         y, proba, labels=range(3), sample_weight=1.0 + 9 * (np.arange(200) % 4 == 0)
     )
     if kind == "interval":
-        low, high = _trust._interval(uneven, uneven.predictions)
+        low, high = _sections._interval(uneven, uneven.predictions)
         assert high - low > 1.05 * (found[0][1] - found[0][0])
 
 
@@ -111,12 +107,12 @@ def test_weights_count_as_their_effective_number(kind, monkeypatch):
     ("n_samples", "expected"), [(1, 500), (8000, 500), (8001, 499), (20_000, 200), (10**6, 200)]
 )
 def test_of_more_samples_fewer_resamples(n_samples, expected):
-    assert _trust.n_resamples(n_samples) == expected
+    assert _sections.n_resamples(n_samples) == expected
 
 
 def test_the_overview():
     data = made(sample_weight=np.arange(300) % 3 + 0.5)
-    found = _trust.overview(data)
+    found = _sections.overview(data)
     weight = data.weight
     of_class = [weight[data.codes == k].sum() for k in range(3)]
     assert found["largest_class"]["label"] == int(np.argmax(of_class))
@@ -142,14 +138,14 @@ def test_an_error_outside_of_its_interval_is_explained(value, told):
         "calibration": {"views": {"positive_class": judged, "top_label": judged}},
         "overview": {"classes": ["no", "yes"], "n_samples": 9},
     }
-    section = _trust.section(results)
+    section = _sections.trust_section(results)
     assert len(section.blocks) == 1 + 2 * told
     names = [row[0] for row in section.blocks[0].rows]
     assert names == ["of the probability of class yes", "of the predicted class"]
     captions = [picture.caption for picture in section.pictures]
     assert "below the diagonal too high, above it too low" in captions[0]
     assert "below the diagonal overconfident, above it underconfident" in captions[1]
-    assert _trust.diagram(results).caption == captions[0]
+    assert _sections.diagram(results).caption == captions[0]
 
 
 def test_the_p_value_of_ranges_is_that_of_the_smallest_of_all():
@@ -157,7 +153,7 @@ def test_the_p_value_of_ranges_is_that_of_the_smallest_of_all():
     said = rng.uniform(size=90)
     for outcome in (rng.random(90) < said**3, rng.random(90) < said):
         data = read_data(outcome.astype(int), said, labels=[0, 1])
-        found = _verdict._shape(data, "positive", outcome, said, np.ones(90, bool), 1.0)
+        found = _tests._shape(data, "positive", outcome, said, np.ones(90, bool), 1.0)
         members = []
         for edges in (np.linspace(0, 1, 16), np.quantile(said, np.linspace(0, 1, 16))):
             bins = np.searchsorted(edges[1:-1], said, side="left")
@@ -173,7 +169,7 @@ def test_the_p_value_of_ranges_is_that_of_the_smallest_of_all():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_p_values_are_probabilities(n_classes):
-    for entry in _verdict.judge(made(60, n_classes, by=np.arange(60) % 2)):
+    for entry in _tests.judge(made(60, n_classes, by=np.arange(60) % 2)):
         assert 0 <= entry["pvalue"] <= 1
         assert all(0 <= view["pvalue"] <= 1 for view in entry["views"])
 
@@ -185,7 +181,7 @@ def test_the_number_of_samples_that_find_an_error(tolerance):
     data = read_data((rng.random(400) < proba).astype(int), proba, labels=[0, 1])
     judged = {"errors": {"expected_calibration_error": {"high": 0.1}}}
     trust = {"views": {"positive_class": judged}}
-    found = _verdict.results(replace(data, tolerance=tolerance), trust)
+    found = _tests.results(replace(data, tolerance=tolerance), trust)
     power, view = found["power"], found["tested"][0]["views"][0]
     error = min(0.03, tolerance)
     assert power["error"] == error
@@ -197,12 +193,12 @@ def test_the_number_of_samples_that_find_an_error(tolerance):
     spread *= np.sqrt(400 / power["n_samples_for_most"])
     assert norm.cdf(error / spread - quantile) == pytest.approx(0.9, abs=0.02)
     needed = f"{power['n_samples_for_most']:,.0f}".replace(",", "\xa0")
-    text = _verdict._could_find({**power, "where": "overall"})
+    text = _tests._could_find({**power, "where": "overall"})
     assert text.endswith(f"; with {needed} samples, 0.9.")
     # Before, this sentence alone had no-break spaces in a terminal.
     assert text.replace("\xa0", " ") in found["explanation"]
     sure = {**power, "probability": 0.9, "where": "for site = a"}
-    text = _verdict._could_find(sure).replace("\xa0", " ")
+    text = _tests._could_find(sure).replace("\xa0", " ")
     assert text.endswith("on average for site = a would be found here with probability 0.90.")
 
 
@@ -213,20 +209,20 @@ def test_which_error_the_power_is_about():
     }  # fmt: skip
     part = {**entry, "kind": "group", "column": "site", "tolerance": 0.1}
     small, large = {**part, "name": "small", "hidden": 0.2}, {**part, "name": "large"}
-    assert _verdict._power([entry, small])["where"] == "overall"
+    assert _tests._power([entry, small])["where"] == "overall"
     clear = {**entry, "clear": True}
-    assert _verdict._power([clear, large, small])["where"] == "for site = small"
-    assert _verdict._power([clear]) is None
-    assert _verdict._power([{**entry, "off": True}, small]) is None
-    assert _verdict._power([clear, {**small, "off": True}, large])["where"] == "for site = large"
-    assert _verdict._power([{**entry, "views": [{"spread": 0.0, "level": 0.01}]}]) is None
+    assert _tests._power([clear, large, small])["where"] == "for site = small"
+    assert _tests._power([clear]) is None
+    assert _tests._power([{**entry, "off": True}, small]) is None
+    assert _tests._power([clear, {**small, "off": True}, large])["where"] == "for site = large"
+    assert _tests._power([{**entry, "views": [{"spread": 0.0, "level": 0.01}]}]) is None
 
 
 def test_limits_of_declining():
     rng = np.random.default_rng(0)
     proba = rng.beta(6, 1, 3000)
     data = read_data((rng.random(3000) < proba).astype(int), proba, labels=[0, 1])
-    found = _selective.results(data)
+    found = _sections.selective_results(data)
     error_rate = np.mean((proba > 0.5) != data.codes)
     assert found["error_rate"] == pytest.approx(error_rate)
     risks = [risk for risk in (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if risk < error_rate]
@@ -237,8 +233,8 @@ def test_limits_of_declining():
     assert half[-1] != risks[-1]
     right = (proba > 0.5) == data.codes
     for spread in (0.0, 0.01):
-        table = _selective._thresholds(replace(data, spread=np.full(3000, spread)), risks)
-        upper = np.maximum(proba, 1 - proba) + _limits.SPREADS * spread
+        table = _sections._thresholds(replace(data, spread=np.full(3000, spread)), risks)
+        upper = np.maximum(proba, 1 - proba) + _constants.SPREADS * spread
         for entry in table:
             kept = risk_control(upper, right, risk=entry["risk"], delta=0.01)
             answered = np.maximum(proba, 1 - proba) > kept.threshold
@@ -254,9 +250,9 @@ def test_limits_of_declining():
                     None,
                 )
         assert any(entry["kept"] for entry in table)
-    assert _selective._thresholds(replace(data, weight=np.ones(3000)), risks) == []
-    assert _selective._thresholds(replace(data, codes=np.zeros(3000, dtype=int)), risks) == []
-    nothing = _selective._thresholds(replace(data, codes=1 - data.codes), [0.01])[0]
+    assert _sections._thresholds(replace(data, weight=np.ones(3000)), risks) == []
+    assert _sections._thresholds(replace(data, codes=np.zeros(3000, dtype=int)), risks) == []
+    nothing = _sections._thresholds(replace(data, codes=1 - data.codes), [0.01])[0]
     assert (nothing["kept"], nothing["threshold"]) == (False, None)
 
 
@@ -266,7 +262,7 @@ def test_the_section_on_declining():
     curve = {"coverage": [0.5, 1.0], "risk": [0.1, 0.2]}
     selective = {"table": [broken, entry], "curve": curve, "n_samples": 90.0}
     results = {"selective": selective, "after_calibration": None}
-    table, note = _selective.section(results).blocks
+    table, note = _sections.selective_section(results).blocks
     rows = [[cell.replace("\xa0", " ") for cell in row] for row in table.rows]
     assert rows == [["1.0 %", "not promised", "-", "-"], ["5.0 %", "60.0 %", "0.9000", "3.0 %"]]
     assert "99\xa0% certainty" in note.text
@@ -274,11 +270,11 @@ def test_the_section_on_declining():
         "after_calibration": {"selective": {"table": [entry]}},
         "calibrators": {"best": "Stacked"},
     }
-    first, said, then, _ = _selective.section(results).blocks
+    first, said, then, _ = _sections.selective_section(results).blocks
     assert (first.header[2], then.header[2]) == ("calibrated confidence above", "confidence above")
     assert "confidences after Stacked" in said.text
     empty = {"selective": {**selective, "table": []}, "after_calibration": None}
-    assert _selective.section(empty).blocks == []
+    assert _sections.selective_section(empty).blocks == []
 
 
 class Finder:
@@ -295,10 +291,10 @@ def test_the_interval_is_wider_by_that_of_the_wrong_labels(shift):
     data = made(200)
     finder = Finder(0.9 * np.eye(3)[data.codes] + 0.1 / 3)
     finder.noise_rate_interval_ = (0.015 - shift, 0.05 + shift)
-    found = _wrong_labels.results(replace(data, finder=finder))
+    found = _sections.wrong_label_results(replace(data, finder=finder))
     options = {
         "n_bins": 15, "confidence_level": 0.99, "random_state": 0,
-        "n_resamples": _limits.N_RESAMPLES_OF_LABELS,
+        "n_resamples": _constants.N_RESAMPLES_OF_LABELS,
     }  # fmt: skip
     for name, truth, margins in (
         ("as_given", data.codes, (0, 0)),
@@ -312,7 +308,7 @@ def test_the_interval_is_wider_by_that_of_the_wrong_labels(shift):
     assert not found["checked"]
     # A rate outside of its interval moves nothing the wrong way.
     finder.noise_rate_interval_ = (0.03, 0.01)
-    again = _wrong_labels.results(replace(data, finder=finder))
+    again = _sections.wrong_label_results(replace(data, finder=finder))
     low, high = calibration_error_interval(finder.label_proba_, data.proba, **options)
     error = again["allowed_for"]["error"]
     assert (error["low"], error["high"]) == pytest.approx((low, high))
@@ -322,13 +318,13 @@ def test_rare_classes_are_listed():
     codes = np.repeat(np.arange(3), [29, 30, 100])
     proba = np.full((159, 10), 0.1)
     data = read_data(codes, proba, labels=range(10))
-    assert _method._rare_classes(data) == (
+    assert _sections._rare_classes(data) == (
         "Classes: 7 without any sample (3, 4, 5, 6, 7, ...); 1 with fewer than 30 samples (0)."
     )
     data = read_data(codes, proba[:, :8] * 1.25, labels=range(8))
-    assert "5 without any sample (3, 4, 5, 6, 7);" in _method._rare_classes(data)
+    assert "5 without any sample (3, 4, 5, 6, 7);" in _sections._rare_classes(data)
     data = read_data(codes[29:], np.full((130, 2), 0.5), labels=[1, 2])
-    assert _method._rare_classes(data) is None
+    assert _sections._rare_classes(data) is None
 
 
 @pytest.mark.parametrize(("n_sure", "wrong", "told"), [(4, 0, False), (5, 0, True), (1, 1, True)])
@@ -338,7 +334,7 @@ def test_saturated_confidences_are_told_from_five_per_cent_on(n_sure, wrong, tol
     y = (rng.random(100) < proba).astype(int)
     proba[:n_sure], y[:n_sure] = 1.0, 1
     y[:wrong] = 0
-    said = _method._saturated(read_data(y, proba, labels=[0, 1]))
+    said = _sections._saturated(read_data(y, proba, labels=[0, 1]))
     assert (said is not None) is told
     if told:
         assert f"{n_sure:.1f} % of the samples say exactly 1" in said
@@ -353,11 +349,11 @@ def test_weights_of_0_are_counted():
         data = read_data(
             [0, 1] * 10, np.linspace(0.1, 0.9, 20), labels=[0, 1], sample_weight=weight
         )
-        text = _method._weights(data)
+        text = _sections._weights(data)
         assert f"{sum(weight):g} in all" in text
         assert ("left out" in text) == (said is not None)
         assert said is None or said in text
-    assert _method._weights(made(20)) is None
+    assert _sections._weights(made(20)) is None
 
 
 @pytest.mark.parametrize(
@@ -489,7 +485,7 @@ def test_places_of_the_marks_of_a_chart():
         {"says": 0.50, "value": 0.55, "low": 0.52, "high": 0.58, "name": "a"},
         {"says": 0.61, "value": 0.6, "low": 0.49, "high": 0.66, "name": "b"},
     ]
-    placed = _render._placed(_document.Chart("", rows, ""))
+    placed = _document._placed(_document.Chart("", rows, ""))
     # From .45 to .70 in steps of .05: five steps hold .49 to .66.
     assert [text.replace("\xa0", " ") for _, text in placed["ticks"]] == [
         "45 %", "50 %", "55 %", "60 %", "65 %", "70 %",
@@ -502,14 +498,14 @@ def test_places_of_the_marks_of_a_chart():
         "says 50 %, observed 55 %, range 52 to 58 %"
     )
     equal = {"says": 0.5, "value": 0.5, "low": 0.5, "high": 0.5, "name": "a"}
-    assert _render._placed(_document.Chart("", [equal], ""))["rows"][0]["says"] == 0
+    assert _document._placed(_document.Chart("", [equal], ""))["rows"][0]["says"] == 0
 
 
 @pytest.mark.parametrize("limit", ["0", "1", "1.5"])
 def test_limits_of_check_are_between_0_and_1(limit, tmp_path):
     options = type("Options", (), {"max_error": float(limit)})
     with pytest.raises(ValueError, match=r"max-error must be in \(0, 1\)"):
-        _commands._check(options)
+        __main__._check(options)
 
 
 def test_lists_of_names_are_short():
@@ -622,26 +618,26 @@ def test_sections_and_titles(pages):
     first = ["Reliability diagram and calibration errors", "When should it decline?"]
     for way, more in (("predictions", ["Which groups?"]), ("csv", [])):
         results = {**pages[way].results_, "warnings": []}
-        document = _first.document(results)
+        document = _summary.document(results)
         titles = [section.title for section in document.sections]
         assert titles == [*first, "Which classes?", *more, *fixed, last]
         questions = [tile.question for tile in document.tiles]
         assert questions[1] == ("For everybody?" if more else "How often is it right?")
         results["warnings"] = ["careful"]
-        titles = [section.title for section in _first.document(results).sections]
+        titles = [section.title for section in _summary.document(results).sections]
         assert titles[-2:] == ["What to be careful about", last]
         assert all(document.advice)
         assert document.tone == "open"
     overview = {**results["overview"], "model": "Forest"}
     for title, shown, subtitle in (("T", "T", "Forest · 60 samples"), (None, "Forest", "60 sam")):
         results["overview"] = {**overview, "title": title}
-        document = _first.document(results)
+        document = _summary.document(results)
         assert document.title == shown
         assert document.subtitle.startswith(subtitle)
         assert " · 2 classes · 20" in document.subtitle
     results["overview"] = {**overview, "title": None, "model": None}
     results["verdict"] = {**results["verdict"], "kind": "alignment"}
-    document = _first.document(results)
+    document = _summary.document(results)
     assert document.title == "Calibration report"
     assert (document.advice, document.tone) == ([], "bad")
 
@@ -717,7 +713,7 @@ def test_labels_by_position(classes, labels, read, tmp_path):
 def test_steps_of_a_chart_leave_at_most_five():
     for low, high, n_ticks in ((0.0, 1.0, 6), (0.5, 0.55, 6), (0.5, 0.56, 4), (0.02, 0.98, 6)):
         row = {"says": low, "value": low, "low": low, "high": high, "name": "a"}
-        ticks = _render._placed(_document.Chart("", [row], ""))["ticks"]
+        ticks = _document._placed(_document.Chart("", [row], ""))["ticks"]
         assert len(ticks) == n_ticks
         assert (ticks[0][0], ticks[-1][0]) == (0, 100)
         shown = [float(text.split("\xa0")[0].split()[0]) for _, text in ticks]

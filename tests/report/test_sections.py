@@ -19,13 +19,9 @@ from sklearn.naive_bayes import GaussianNB
 from skcalib.datasets import flip_labels, make_predictions
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
-from skcalib.posthoc import (
-    PostHocCalibratedClassifier,
-    StackedCalibration,
-    TemperatureScaling,
-)
+from skcalib.posthoc import PostHocCalibratedClassifier, StackedCalibration, TemperatureScaling
 from skcalib.report import CalibrationReport
-from skcalib.utils.meta._warnings import warn
+from skcalib.utils._output import warn
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +126,7 @@ def test_a_gain_of_rounding_is_no_recommendation(monkeypatch):
             nearly = scores * (1 + 1e-12 * (scores > 0.5))
             return nearly / nearly.sum(axis=1, keepdims=True)
 
-    monkeypatch.setattr("skcalib.report._repair.StackedCalibration", AsItIs)
+    monkeypatch.setattr("skcalib.report._recommendation.StackedCalibration", AsItIs)
     rng = np.random.default_rng(783)
     logits = 1.5 * rng.normal(size=(2000, 2)) + [0.8, -0.8]
     proba = softmax(logits, axis=1)

@@ -6,8 +6,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from skcalib.report import CalibrationReport
-from skcalib.utils.checking._shares import rows_of
-from skcalib.utils.computing._risk_control import risk_control
+from skcalib.selection._risk_control import risk_control
+from skcalib.utils._proba import rows_of
 
 
 def opinions(n=600, seed=0, n_people=5, temperature=1.0):

@@ -5,7 +5,7 @@ import pytest
 
 from skcalib.datasets import make_predictions
 from skcalib.metrics import calibration_error_interval
-from skcalib.report import CalibrationReport, _data, _method, _trust
+from skcalib.report import CalibrationReport, _data, _sections
 from skcalib.report._data import read_data
 
 
@@ -39,8 +39,8 @@ def test_samples_that_belong_together_stay_together():
 def small_limits(monkeypatch):
     monkeypatch.setattr(_data, "MANY_SAMPLES", 2000)
     monkeypatch.setattr(_data, "N_SAMPLED", 1000)
-    monkeypatch.setattr(_trust, "MANY_SAMPLES", 2000)
-    monkeypatch.setattr(_method, "MANY_SAMPLES", 2000)
+    monkeypatch.setattr(_sections, "MANY_SAMPLES", 2000)
+    monkeypatch.setattr(_sections, "MANY_SAMPLES", 2000)
 
 
 def test_a_report_of_very_many_samples_says_what_it_judged_on_a_part(small_limits):

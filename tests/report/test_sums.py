@@ -9,7 +9,7 @@ from skcalib.datasets import make_predictions
 from skcalib.metrics import CalibrationAccumulator, expected_calibration_error
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
-from skcalib.report._verdict import judge
+from skcalib.report._tests import judge
 from skcalib.utils import SkcalibWarning
 
 

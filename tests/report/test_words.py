@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skcalib.report import _compare, _first, _parts, _repair, _verdict
+from skcalib.report import _compare, _recommendation, _sections, _summary, _tests
 from skcalib.report._document import Section
 
 
@@ -43,7 +43,7 @@ def off(name, error, pvalue=0.001, kind="group", **more):
 
 def words(tested, kind, *, n_classes=2, gain=None):
     data = SimpleNamespace(classes=range(n_classes), label=str)
-    found = _verdict._words(tested, data, kind, gain)
+    found = _tests._words(tested, data, kind, gain)
     return {name: text.replace("\xa0", " ") for name, text in found.items()}
 
 
@@ -178,9 +178,9 @@ def test_explanations(tested, parts, missing):
     [(1, "site = a"), (2, "site = a and site = b"), (3, "site = a, site = b and site = c")],
 )
 def test_up_to_three_are_named(n, names):
-    assert _verdict.names_of([A, B, C][:n], 9) == names
-    assert _verdict.names_of([A, B, C, D], 9) == "4 of 9 groups"
-    assert _verdict.names_of([entry("class", "x")] * 4, 5) == "4 of 5 classes"
+    assert _tests.names_of([A, B, C][:n], 9) == names
+    assert _tests.names_of([A, B, C, D], 9) == "4 of 9 groups"
+    assert _tests.names_of([entry("class", "x")] * 4, 5) == "4 of 5 classes"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_up_to_three_are_named(n, names):
     ],
 )
 def test_p_values_as_models(pvalue, said):
-    assert _verdict.of_models(pvalue).replace("\xa0", " ") == said
+    assert _tests.of_models(pvalue).replace("\xa0", " ") == said
 
 
 @pytest.mark.parametrize(
@@ -241,9 +241,9 @@ def test_p_values_as_models(pvalue, said):
 def test_what_is_said_of_whom(of, found, said):
     ends = {"value": 0.52, "low": 0.48, "high": 0.56}
     found = {**found, "is": ends, "from": 0.2, "to": 0.6}
-    text = _verdict._phrase(of, found, "class x").replace("\xa0", " ")
+    text = _tests._phrase(of, found, "class x").replace("\xa0", " ")
     assert text.startswith(said)
-    again = _verdict.phrase({**of, "views": [found]}, "class x").replace("\xa0", " ")
+    again = _tests.phrase({**of, "views": [found]}, "class x").replace("\xa0", " ")
     assert again == text[0].lower() + text[1:]
 
 
@@ -257,7 +257,7 @@ def test_what_is_said_of_whom(of, found, said):
     ],
 )
 def test_ranges_of_probabilities_have_ends_that_differ(ends, said):
-    found = _verdict._between(dict(zip(("from", "to"), ends)))
+    found = _tests._between(dict(zip(("from", "to"), ends)))
     assert found.replace("\xa0", " ") == said
 
 
@@ -274,7 +274,7 @@ def test_ranges_of_probabilities_have_ends_that_differ(ends, said):
     ],
 )
 def test_the_view_that_is_told(views, pvalue, worst):
-    found = _verdict._worst_view({"views": views, "pvalue": pvalue})
+    found = _tests._worst_view({"views": views, "pvalue": pvalue})
     assert found["view"] == worst
 
 
@@ -291,7 +291,7 @@ def test_the_view_that_is_told(views, pvalue, worst):
 def test_small_errors_are_within_the_tolerance(hidden, high, pvalue, small):
     views = [view(pvalue=0.001), view(0.5, 0.5, 0.45, high, what="shape", pvalue=pvalue)]
     found = {"views": views, "pvalue": 0.004, "hidden": hidden, "tolerance": 0.05}
-    assert _verdict._is_small(found) is small
+    assert _tests._is_small(found) is small
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_small_errors_are_within_the_tolerance(hidden, high, pvalue, small):
 )
 def test_rare_classes_have_a_smaller_tolerance_and_parts_a_larger_one(kind, says, what, tolerance):
     found = {"kind": kind, "views": [view(says, what=what)]}
-    assert _verdict._tolerance(found, 0.05) == pytest.approx(tolerance)
+    assert _tests._tolerance(found, 0.05) == pytest.approx(tolerance)
 
 
 @pytest.mark.parametrize(
@@ -327,17 +327,17 @@ def test_rare_classes_have_a_smaller_tolerance_and_parts_a_larger_one(kind, says
     ],
 )
 def test_the_first_kind_that_holds_decides(tested, gain, kind):
-    assert _verdict._kind(tested, gain) == kind
+    assert _tests._kind(tested, gain) == kind
 
 
 def test_a_chart_has_everybody_first_and_of_many_the_clearest():
     parts = [group(f"{k}", pvalue=0.5 - 0.01 * k, n=k) for k in range(12)]
     results = {"verdict": {"tested": [entry(), *parts]}}
-    rows = _verdict.chart_rows(results, "group")
+    rows = _tests.chart_rows(results, "group")
     assert [row["name"] for row in rows] == ["everybody", *(f"site = {k}" for k in range(12))]
     assert [row["n"] for row in rows] == [1000, *range(12)]
     more = [*parts, off("off", 0.1, 0.009), off("less", 0.1, 0.01)]
-    rows = _verdict.chart_rows({"verdict": {"tested": [entry(), *more]}}, "group")
+    rows = _tests.chart_rows({"verdict": {"tested": [entry(), *more]}}, "group")
     expected = [
         "everybody",
         "site = off",
@@ -348,7 +348,7 @@ def test_a_chart_has_everybody_first_and_of_many_the_clearest():
     assert [row["off"] for row in rows] == [False, True, True, *[False] * 12]
     # A class that is no answer has no bar.
     silent = entry("class", "x", views=[view(what="class")])
-    rows = _verdict.chart_rows({"verdict": {"tested": [entry(), A, silent]}}, "class")
+    rows = _tests.chart_rows({"verdict": {"tested": [entry(), A, silent]}}, "class")
     assert [row["name"] for row in rows] == ["everybody"]
 
 
@@ -361,7 +361,7 @@ def test_the_table_of_tests():
         entry("class", "x", views=[view(what="class")]),
     ]
     results = {"verdict": {"tested": tested}, "overview": {"classes": ["no", "yes"]}}
-    table, note = _verdict.tested_table(results, "group", 4)
+    table, note = _tests.tested_table(results, "group", 4)
     rows = [[cell.replace("\xa0", " ") for cell in row] for row in table.rows]
     assert rows[0] == [
         "everybody", "1 000", "50.00 %", "50.00 %", "40.00 to 60.00 %", "3.0 points", "0.500",
@@ -371,8 +371,8 @@ def test_the_table_of_tests():
     assert rows[2][-1].startswith("off: for site = b it says 50 % for class yes on average")
     assert rows[3][-1].startswith("off, by little: for site = c it says")
     assert len(rows) == 4
-    assert len(_verdict.tested_table(results, "group", 3)[0].rows) == 3
-    classes = _verdict.tested_table(results, "class", 9)[0].rows
+    assert len(_tests.tested_table(results, "group", 3)[0].rows) == 3
+    classes = _tests.tested_table(results, "class", 9)[0].rows
     assert [row[0] for row in classes] == ["everybody", "class x"]
     assert classes[1][2:5] == ["-", "-", "-"]
     assert "of 100 calibrated models, 1 has a p-value of 0.01 or less" in note.text
@@ -385,7 +385,7 @@ def test_a_chart_of_more_than_twenty_says_how_many_it_leaves_out():
             "verdict": {"tested": tested},
             "overview": {"n_classes": 2, "classes": ["a", "b"]},
         }
-        chart = _parts.chart(results)
+        chart = _sections.chart(results)
         assert len(chart.rows) == 21
         assert chart.caption.endswith(
             f"At the right: samples.{left}" + " in the tables below." * bool(left)
@@ -396,11 +396,11 @@ def test_a_chart_of_more_than_twenty_says_how_many_it_leaves_out():
     classes = [entry("class", "x"), {**inside, "kind": "class"}]
     results["verdict"]["tested"] = [entry(), *classes]
     results["overview"]["n_classes"] = 3
-    chart = _parts.chart(results)
+    chart = _sections.chart(results)
     assert "how many are right (dot), by class of the answer" in chart.heading
     assert "with the ring inside: off in another way" in chart.caption
     results["verdict"]["tested"] = [entry()]
-    assert _parts.chart(results) is None
+    assert _sections.chart(results) is None
 
 
 def errors(value=0.02, low=0.01, high=0.03):
@@ -419,10 +419,10 @@ def errors(value=0.02, low=0.01, high=0.03):
 )
 def test_the_tile_of_all_samples(everybody, answer, tone):
     results = {"verdict": {"tested": [everybody]}, "calibration": errors()}
-    tile = _first._believable(results)
+    tile = _summary._believable(results)
     assert (tile.answer, tile.tone) == (answer, tone)
     assert tile.detail.startswith("calibration error 2.0 points, 99 % interval 1.0 to 3.0; chance")
-    assert tile.detail.endswith(_verdict.of_models(everybody["pvalue"]))
+    assert tile.detail.endswith(_tests.of_models(everybody["pvalue"]))
 
 
 @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ def test_the_tile_of_all_samples(everybody, answer, tone):
     ],
 )
 def test_the_tile_of_parts(parts, question, answer, detail, tone):
-    tile = _first._for_everybody([entry(), *parts])
+    tile = _summary._for_everybody([entry(), *parts])
     assert (tile.question, tile.answer, tile.detail, tile.tone) == (question, answer, detail, tone)
 
 
@@ -491,7 +491,7 @@ def test_the_tile_of_accuracy():
         "accuracy": {"value": 0.8, "low": 0.75, "high": 0.85},
         "largest_class": {"label": "ant", "value": 0.4},
     }
-    tile = _first._accurate(overview)
+    tile = _summary._accurate(overview)
     assert tile.answer.replace("\xa0", " ") == "80.0 %"
     assert tile.detail.replace("\xa0", " ") == (
         "99 % interval 75.0 to 85.0; always answering ant is right 40.0 % of the time"
@@ -546,7 +546,7 @@ def promised(**options):
 )
 def test_declining(selective, after, question, answer, detail, advice):
     results = {"selective": selective, "after_calibration": after}
-    tile, told = _first._declining(results), _first._about_declining(results)
+    tile, told = _summary._declining(results), _summary._about_declining(results)
     assert tile.question.replace("\xa0", " ") == question
     assert tile.answer.replace("\xa0", " ") == answer
     assert tile.detail.replace("\xa0", " ").startswith(detail)
@@ -565,35 +565,35 @@ def advised(function, tested, after=None):
 
 def test_advice_on_parts_comes_before_or_after_a_calibrator():
     tested = [entry(), A, off("b", 0.1), entry("class", "x"), off("y", 0.1, kind="class")]
-    groups, classes = advised(_first._about_parts, tested)
+    groups, classes = advised(_summary._about_parts, tested)
     assert groups.what == "Do not rely on the probabilities of site = b"
     assert "skcalib.posthoc.GroupwiseCalibration" in groups.why
     assert classes.what == "Do not rely on the probabilities of class y"
     assert classes.why == ": look for the cause, and judge again."
     four = [entry(), A, *(off(x, 0.1) for x in "abcd"), entry("class", "x")]
-    assert advised(_first._about_parts, four)[0].what.endswith("of 4 of 5 groups")
+    assert advised(_summary._about_parts, four)[0].what.endswith("of 4 of 5 groups")
     # What is off by little needs no advice.
-    assert advised(_first._about_parts, [entry(), off("b", 0.01, small=True)]) == []
+    assert advised(_summary._about_parts, [entry(), off("b", 0.01, small=True)]) == []
     everybody = off("everybody", 0.1, kind="everybody")
-    assert advised(_first._about_parts, [everybody, off("b", 0.1)]) == []
-    later = advised(_first._about_parts_later, [everybody, A, off("b", 0.1)])
+    assert advised(_summary._about_parts, [everybody, off("b", 0.1)]) == []
+    later = advised(_summary._about_parts_later, [everybody, A, off("b", 0.1)])
     assert later.what == "Then judge the groups again"
     assert later.why == ": site = b is off now, and may need a repair of their own."
-    later = advised(_first._about_parts_later, [everybody, *(off(x, 0.1) for x in "ab")])
+    later = advised(_summary._about_parts_later, [everybody, *(off(x, 0.1) for x in "ab")])
     assert later.why.startswith(": site = a and site = b are off now")
-    assert advised(_first._about_parts_later, [everybody, A]) is None
-    assert advised(_first._about_parts_later, tested) is None
+    assert advised(_summary._about_parts_later, [everybody, A]) is None
+    assert advised(_summary._about_parts_later, tested) is None
     # After a calibrator, the parts are those of calibrated samples; the clearest leads.
     after = {"tested": [entry(), off("b", 0.1, 0.002), off("c", 0.2, 0.001), D]}
-    assert advised(_first._about_parts, tested, after) == []
-    later = advised(_first._about_parts_later, [everybody, A], after)
+    assert advised(_summary._about_parts, tested, after) == []
+    later = advised(_summary._about_parts_later, [everybody, A], after)
     assert later.what == "Then look at site = c and site = b again"
     said = (
         ": after calibration, judged on samples left out, for site = c it says 50 % for class yes"
     )
     assert later.why.replace("\xa0", " ").startswith(said)
     assert ". Look for the cause, or calibrate every group by itself" in later.why
-    assert advised(_first._about_parts_later, tested, {"tested": [entry(), A]}) is None
+    assert advised(_summary._about_parts_later, tested, {"tested": [entry(), A]}) is None
 
 
 @pytest.mark.parametrize(
@@ -607,7 +607,7 @@ def test_advice_on_parts_comes_before_or_after_a_calibrator():
     ],
 )
 def test_how_many_samples_decide(tested, what, why):
-    advice = advised(_first._about_size, tested)
+    advice = advised(_summary._about_size, tested)
     assert advice.what == f"Collect more samples before you rely on {what}"
     assert advice.why.replace("\xa0", " ").startswith(f": {why}")
 
@@ -617,7 +617,7 @@ def test_how_many_samples_decide(tested, what, why):
     [[entry(), A], [off("everybody", 0.1, kind="everybody"), FEW[0]], [entry(), off("b", 0.1)]],
 )
 def test_more_samples_help_only_where_something_is_undecided(tested):
-    assert advised(_first._about_size, tested) is None
+    assert advised(_summary._about_size, tested) is None
 
 
 @pytest.mark.parametrize(
@@ -626,7 +626,7 @@ def test_more_samples_help_only_where_something_is_undecided(tested):
 )
 def test_columns_of_small_groups_alone_are_to_be_joined(sizes, n_all, joined):
     tested = [entry(n=n_all), *(group(f"{n}", n=n) for n in sizes), entry("class", "x", n=3)]
-    advice = _first._about_fine_columns(tested)
+    advice = _summary._about_fine_columns(tested)
     assert [x.what for x in advice] == ["Join the values of site"] * joined
     assert all(x.why.startswith(": none of its 2 groups has 10 samples.") for x in advice)
 
@@ -650,7 +650,7 @@ def test_advice_on_labels(table, n_issues, what):
         "noise_rate": 0.02,
         "noise_rate_interval": (0.01, 0.03),
     }
-    advice = _first._about_labels(issues)
+    advice = _summary._about_labels(issues)
     assert (advice.what + advice.why).replace("\xa0", " ").startswith(what)
 
 
@@ -701,7 +701,7 @@ def test_advice_on_calibration(found, kind, what, why):
         "auto": "Stacked",
         **found,
     }
-    advice = _repair.advice({"calibrators": calibrators, "verdict": {"kind": kind}})
+    advice = _recommendation.advice({"calibrators": calibrators, "verdict": {"kind": kind}})
     assert advice.what == what
     assert advice.why.startswith(why)
 
@@ -709,13 +709,13 @@ def test_advice_on_calibration(found, kind, what, why):
 def test_the_section_on_calibrators():
     found = {"table": [row(0.5, 0.0), row(0.4, -0.1)], "auto": "Stacked", "code": "x = 1"}
     results = {"calibrators": found, "method": {"n_folds": 5}}
-    section = _repair.section(results)
+    section = _recommendation.section(results)
     assert isinstance(section, Section)
     assert [line[-1] for line in section.blocks[0].rows] == ["-", "-0.100 (-1.000 to 1.000)"]
     assert "on 5 folds of these samples" in section.blocks[1].text
     assert section.blocks[2].text == "x = 1"
     found["code"] = ""
-    assert len(_repair.section(results).blocks) == 2
+    assert len(_recommendation.section(results).blocks) == 2
 
 
 def compared(*differences, kinds=None):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skcalib.selection._base import top_rows
+from skcalib.selection._selectors import top_rows
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from sklearn.svm import LinearSVC
 from skcalib.difficulty import RMDScorer
 from skcalib.metrics import predictive_entropy
 from skcalib.selection import SelectiveClassifier
+from skcalib.selection._risk_control import risk_control
 from skcalib.utils import SkcalibWarning
-from skcalib.utils.computing._risk_control import risk_control
 
 X, Y = make_classification(
     3000, n_features=8, n_informative=5, n_classes=3, class_sep=1.5, flip_y=0.02, random_state=0

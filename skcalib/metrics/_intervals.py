@@ -1,0 +1,611 @@
+"""Confidence intervals of calibration errors, and tests of calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtr, ndtri
+from sklearn.utils import check_random_state
+
+from ..utils._compat import Interval, validate_params
+from ..utils._labels import design_effect
+from ._binned_draws import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
+from ._calibration_error import expected_calibration_error
+from ._registry import AnyMetric
+from ._resampling import TOLD_CONSTRAINTS, ByChance, Resampled, draw_seeds, run, warn_of_few_groups
+
+# Test of a mean probability by the outcomes, and its confidence interval.
+#
+# If a model is calibrated, the outcome of sample i is 1 with its probability p_i, independently
+# of the other samples. So the sum of the outcomes has a known distribution, the Poisson
+# binomial, and the mean probability is tested without resampling: at any level, for any number
+# of samples.
+
+# Probabilities are clipped to this distance from 0 and 1, which float32 hardly resolves at 1: no
+# outcome is taken to be impossible.
+SMALLEST = 1e-7
+# With more samples, logits are rounded to two decimals, which leaves few distinct ones.
+MANY = 10_000
+# Largest shift of logits: beyond it, probabilities are 0 or 1.
+FARTHEST = 40.0
+
+
+def mean_test(
+    outcome: NDArray[Any],
+    proba: NDArray[Any],
+    weight: NDArray[Any] | None,
+    effect: float = 1.0,
+    count: NDArray[Any] | None = None,
+) -> float:
+    """Return the p-value of the sum of outcomes, if the probabilities are calibrated.
+
+    Two-sided: twice the smaller tail. `effect` is the design effect of samples that belong
+    together: n of them count as n / effect independent ones. A row stands for `count` samples of
+    this probability, and its outcome is their mean.
+    """
+    x, w, n, s = _prepared(outcome, proba, weight, effect, count)
+    tails = (_tail(x, w, n, s), _tail(-x, w, n, float(w @ n) - s))
+    # Above 0, so that p-values can be compared by their quotients.
+    return float(np.clip(2 * min(tails), 1e-300, 1))
+
+
+def mean_range(
+    outcome: NDArray[Any],
+    proba: NDArray[Any],
+    weight: NDArray[Any] | None,
+    level: float,
+    effect: float = 1.0,
+    count: NDArray[Any] | None = None,
+) -> tuple[float, float]:
+    """Return the confidence interval, of this level, of the mean probability.
+
+    All probabilities are shifted by one number, on the scale of logits, as long as
+    :func:`mean_test` does not reject them: the mean probability lies outside exactly where the
+    test rejects it. With equal probabilities this is the interval of Clopper and Pearson. `effect`
+    and `count` are those of :func:`mean_test`.
+    """
+    x, w, n, s = _prepared(outcome, proba, weight, effect, count)
+    tail, total = (1 - level) / 2, float(w @ n)
+
+    def excess(shift: float, sign: int) -> float:
+        observed = s if sign > 0 else total - s
+        return _tail(sign * (x + shift), w, n, observed) - tail
+
+    ends = []
+    # At the lower end P(sum >= s) equals the tail, at the upper end P(sum <= s).
+    for sign, extreme, at in ((1, 0.0, 0.0), (-1, total, 1.0)):
+        # With a design effect, s may be a fraction that no shift contradicts.
+        if s == extreme or excess(-sign * FARTHEST, sign) > 0:
+            ends.append(at)
+            continue
+        shift = brentq(excess, -FARTHEST, FARTHEST, args=(sign,), xtol=1e-4)
+        ends.append(float(n * w @ expit(x + shift) / total))
+    return ends[0], ends[1]
+
+
+def _prepared(
+    outcome: NDArray[Any],
+    proba: NDArray[Any],
+    weight: NDArray[Any] | None,
+    effect: float,
+    count: NDArray[Any] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+    """Return logits x, weights w of mean 1, numbers n of samples with them, and the sum s."""
+    x = logit(np.clip(proba.astype(np.float64), SMALLEST, 1 - SMALLEST))
+    if weight is not None:
+        w = weight / weight.mean()
+        return x, w, np.full(len(x), 1 / effect), float(w @ outcome) / effect
+    if count is not None:
+        return x, np.ones(len(x)), count / effect, float(count @ outcome) / effect
+    if len(x) > MANY:
+        place = np.rint(100 * x).astype(np.intp)
+        least = int(place.min())
+        n = np.bincount(place - least)
+        x, n = (least + np.flatnonzero(n)) / 100, n[n > 0]
+    else:
+        x, n = np.unique(x, return_counts=True)
+    return x, np.ones(len(x)), n / effect, float(np.sum(outcome)) / effect
+
+
+def _tail(
+    x: NDArray[np.float64], w: NDArray[np.float64], n: NDArray[np.float64], s: float
+) -> float:
+    """Return P(sum_i w_i Y_i >= s), where n_i independent Y_i have log-odds x_i.
+
+    The saddlepoint approximation of Lugannani and Rice (1980), with Daniels's correction for
+    whole numbers where all weights are 1: within a per cent of the exact tail where the variance
+    is above 2, and within ten elsewhere. Where all outcomes are 1 except those of probability
+    near 0, it may be up to ten times the exact tail.
+    """
+    if s <= n * w @ expit(x):
+        return 1.0  # it is about 1/2 or more: no test needs the value
+    if s >= (w @ n) * (1 - 1e-12):
+        return float(np.exp(-n @ np.logaddexp(0, -x)))  # all outcomes are 1
+    # Y tilted by t has log-odds x + w t; the tilt under which s is the mean.
+    high = 1.0
+    while n * w @ expit(x + w * high) < s:
+        high *= 2
+    t = brentq(lambda t: n * w @ expit(x + w * t) - s, 0, high)
+    tilted = expit(x + w * t)
+    cumulant = n @ (np.logaddexp(0, x + w * t) - np.logaddexp(0, x))
+    r = np.sqrt(max(2 * (t * s - cumulant), 0.0))
+    spread = np.sqrt(n * w**2 @ (tilted * (1 - tilted)))
+    u = (-np.expm1(-t) if (w == 1).all() else t) * spread
+    if r < 1e-3 or u <= 0:
+        return 0.5
+    with np.errstate(under="ignore"):
+        density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
+    return float(np.clip(ndtr(-r) + density * (1 / u - 1 / r), 0, 1))
+
+
+# The interval of a calibration error from its resamples, and the p-value.
+
+# Equal errors, summed in another order, differ by less.
+_ROUNDING = 1e-12
+# Standard errors from 0 beyond which the sign of a gap is clear.
+_CLEAR = 3.0
+# Samples, or groups, that a cell should hold on average for the lower end of an interval. With the
+# cells as they are, it lies above the true error in up to .88 of draws; with neighbors joined to
+# 10 samples in at most .02 for "l1" and .12 for "l2", to 20 in .02 and .07 (benchmarks/fine_bins).
+_FEWEST_PER_CELL = 20
+# From so many cells on, the distribution of their true gaps is estimated.
+_MANY_CELLS = 100
+# Scales of gaps in standard errors, and steps of EM for their weights.
+_SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
+
+
+def bootstrap_interval(
+    resampled: Resampled,
+    seeds: NDArray[np.int64],
+    n_jobs: int | None,
+    confidence_level: float,
+    verbose: int = 0,
+) -> tuple[list[Any], tuple[float, float]]:
+    """Return the resamples (gaps, or values of a user's metric) and the ends of the interval."""
+    error = resampled.error
+    drawn = run(error.bootstrap, seeds, n_jobs, verbose)
+    if isinstance(error, GapError):
+        by_chance = resampled.by_chance(seeds, n_jobs, verbose)
+    elif error.is_zero_of_expected_labels():
+        by_chance = [run(error.by_chance, seeds, n_jobs, verbose)]
+    else:
+        draw = partial(error.of_drawn_labels, error.columns())
+        of_drawn = run(draw, seeds, n_jobs, verbose)
+        return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
+
+    def bootstrap(error: GapError) -> list[Draws]:
+        return run(error.bootstrap, seeds, n_jobs, verbose)
+
+    return drawn, interval_of(resampled, drawn, by_chance, confidence_level, bootstrap)
+
+
+def interval_of(
+    resampled: Resampled,
+    drawn: list[Any],
+    by_chance: ByChance,
+    confidence_level: float,
+    bootstrap: Callable[[GapError], list[Draws]],
+) -> tuple[float, float]:
+    """Return the interval from the resamples and the errors by chance.
+
+    `bootstrap` resamples the error with larger cells.
+    """
+    tail = (1 - confidence_level) / 2
+    if not isinstance(resampled.error, GapError):
+        # Reflected: estimate - (high - estimate) and estimate + (estimate - low). Chance makes the
+        # estimate larger, and its resamples once more: the interval may lie below the true error.
+        high, low = 2 * resampled.estimate - np.quantile(drawn, [tail, 1 - tail])
+        high = max(high, resampled.estimate)
+    else:
+        low, high = Inversion(resampled.error, drawn).interval(tail)
+        # The bootstrap of cells with few samples is too narrow. The true error of larger cells is
+        # no larger, so its lower end is valid, too.
+        larger = resampled.error.with_larger_cells(_FEWEST_PER_CELL)
+        if larger is not None:
+            low = Inversion(larger, bootstrap(larger)).interval(tail)[0]
+    largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
+    low = low if resampled.statistic > largest + _ROUNDING else 0.0
+    if not isinstance(resampled.error, GapError):
+        return float(low), float(high)
+    if resampled.error.squared:
+        low, high = low**2, high**2
+    return float(low), float(min(high, 1.0))
+
+
+def interval_of_score(
+    estimate: float, drawn: ArrayLike, of_drawn_labels: ArrayLike, confidence_level: float
+) -> tuple[float, float]:
+    """Return the normal interval of a score, or of a difference of scores.
+
+    Its standard error is the larger one of the bootstrap and of drawn labels: the samples may
+    contain none of the large losses of rare labels, and the probabilities may be too extreme.
+    """
+    half = ndtri((1 + confidence_level) / 2) * max(
+        np.std(np.asarray(drawn)), np.std(np.asarray(of_drawn_labels))
+    )
+    return float(estimate - half), float(estimate + half)
+
+
+def pvalue_of(statistic: float, by_chance: ByChance) -> float:
+    """Return the largest p-value ``(1 + #{T* >= T}) / (n + 1)`` over the lists of errors T*."""
+    as_large = np.array(by_chance) >= statistic - _ROUNDING
+    n_as_large = int(np.count_nonzero(as_large, axis=1).max())
+    return (1 + n_as_large) / (1 + as_large.shape[1])
+
+
+def interval_of_bins(
+    rule: str,
+    norm: str,
+    sums: NDArray[np.float64],
+    confidence_level: float,
+    n_resamples: int,
+    random_state: Any,
+) -> tuple[float, float]:
+    """Return the interval of the error of sums over bins, whose weights count samples."""
+    error = binned_error(rule, norm, sums)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    drawn = draws_of_binned(error, n_resamples, rng)
+    by_chance = errors_by_chance_of_bins(error, sums, n_resamples, rng)
+    resampled = Resampled(error.statistic, error.statistic, error)
+    bootstrap = partial(draws_of_binned, n_draws=n_resamples, rng=rng)
+    return interval_of(resampled, drawn, [by_chance], confidence_level, bootstrap)
+
+
+class Inversion:
+    """Errors to be observed if the true gaps were a multiple of the observed ones."""
+
+    def __init__(self, error: GapError, drawn: list[Draws]) -> None:
+        self.error, self.gaps = error, error.observed.gaps
+        self.resamples = Draws(*(np.concatenate(parts) for parts in zip(*drawn)))
+        # The bootstrap: resample minus sample imitates sample minus population.
+        self.noise = self.resamples._replace(gaps=self.resamples.gaps - self.gaps)
+        self.by_noise = error.errors(self.noise)
+
+    def interval(self, tail: float) -> tuple[float, float]:
+        """Return the ends of the interval, each missed with probability `tail`."""
+        observed = self.error.statistic
+        low = 0.0
+        if (self.by_noise >= observed).mean() < tail:
+            variance = self.noise.gaps.var(axis=0)
+            square = np.where(self.gaps != 0, self.gaps**2, 1.0)
+            shrunk = self.gaps * np.clip(1 - variance / square, 0, 1)
+            low = min(
+                self._true_error(shape, lambda errors: (errors >= observed).mean() >= tail)
+                for shape in (self.gaps, shrunk)
+                if shape.any()
+            )
+        # An error below the median of a calibrated model must not lower the upper end.
+        least = max(observed, float(np.median(self.by_noise)))
+        high = max(
+            self._true_error(shape, lambda errors: (errors <= least).mean() < tail)
+            for shape in (self.gaps, *self._likely_gaps())
+        )
+        return low, max(high, self._least_upper_end(tail))
+
+    def _likely_gaps(self) -> list[NDArray[np.float64]]:
+        """Return true gaps of expected size, by empirical Bayes; nothing if there are few cells.
+
+        Noise hides many small true gaps. Multiples of the observed gaps, whose small ones are
+        noise alone, give too low an upper end.
+        """
+        error = self.error
+        if error.rule != "bins" or error.norm != "l1" or self.gaps.size < _MANY_CELLS:
+            return []
+        gaps = self.gaps.ravel()
+        spread = np.sqrt(np.maximum(self.noise.gaps.var(axis=0).ravel(), error.by_stated()))
+        sizes = np.abs(gaps)
+        some = spread > 0
+        sizes[some] = spread[some] * expected_sizes(gaps[some] / spread[some])
+        return [np.where(gaps < 0, -sizes, sizes).reshape(self.gaps.shape)]
+
+    def median(self) -> tuple[float, NDArray[np.float64]]:
+        """Return the true error for which the observed one is the median, and errors around it."""
+        observed = self.error.statistic
+        scale = self._scale(self.gaps, lambda errors: np.median(errors) >= observed)
+        return self.error.true_error(self.gaps, scale), self._errors(self.gaps, scale)
+
+    def _errors(self, shape: NDArray, scale: float) -> NDArray[np.float64]:
+        return self.error.errors(self.noise, shape, scale)
+
+    def _true_error(self, shape: NDArray, holds: Callable[[NDArray], Any]) -> float:
+        return self.error.true_error(shape, self._scale(shape, holds))
+
+    def _scale(self, shape: NDArray, holds: Callable[[NDArray], Any]) -> float:
+        """Return the least multiple of `shape` whose errors satisfy `holds`."""
+        if not shape.any() or holds(self.by_noise):
+            return 0.0
+        low, high = 0.0, 1.0
+        while not holds(self._errors(shape, high)) and high < 2.0**20:
+            low, high = high, 2 * high
+        while high - low > 1e-4 * high:
+            middle = (low + high) / 2
+            if holds(self._errors(shape, middle)):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _least_upper_end(self, tail: float) -> float:
+        """Return the upper limit of a signed sum of the gaps, which is at most the error.
+
+        With any signs of the cells, the sum of the gaps is no larger than the error. Gaps that are
+        clearly negative get the sign -1, so that they do not cancel positive ones.
+        """
+        error, gaps = self.error, self.error.observed.gaps
+        if gaps.shape[1] > 1:
+            return 0.0  # such a sum is no bound of the mean over the classes
+        proba, correct = error.proba.ravel().astype(np.float64), error.codes == 1
+        if error.rule in ("bins", "debiased"):
+            clear = gaps[0, 0] < -_CLEAR * self.noise.gaps[:, 0].std(axis=0)
+            turned = clear[error.cells[:, 0]]
+            proba, correct = np.where(turned, 1 - proba, proba), correct ^ turned
+        ends = np.array(self._mean_range(correct, proba, tail))
+        limit = float(np.abs(ends - np.average(proba, weights=error.weight)).max())
+        if error.rule == "ks":
+            place = np.abs(gaps[0, 0]).argmax()
+            sums = np.sign(gaps[0, 0, place]) * self.resamples.gaps[:, 0, place]
+            limit = max(limit, float(np.quantile(sums, 1 - tail)))
+        return limit
+
+    def _mean_range(
+        self, correct: NDArray[np.bool_], proba: NDArray[np.float64], tail: float
+    ) -> tuple[float, float]:
+        """Return the ends of the confidence interval of the mean correctness, with these tails."""
+        error, effect = self.error, 1.0
+        if error.groups is not None:
+            weighted = error.weight / error.weight.mean() * (correct - proba)
+            effect = design_effect(weighted, error.groups)
+        if error.counts:
+            return mean_range(correct, proba, None, 1 - 2 * tail, effect, count=error.weight)
+        weight = error.weight if np.ptp(error.weight) > 0 else None
+        return mean_range(correct, proba, weight, 1 - 2 * tail, effect)
+
+
+def expected_sizes(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return E[|delta| | z] of every z = delta + N(0, 1), by empirical Bayes.
+
+    The prior of delta is a mixture of normal distributions with mean 0 and a grid of scales. Its
+    weights maximize the likelihood of all z (EM).
+    """
+    variance = 1 + _SCALES**2
+    likelihood = np.exp(-(z[:, np.newaxis] ** 2) / (2 * variance)) / np.sqrt(variance) + 1e-300
+    weight = np.full(len(_SCALES), 1 / len(_SCALES))
+    for _ in range(_STEPS):
+        posterior = likelihood * weight
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        weight = posterior.mean(axis=0)
+    # Given the scale, delta is normal, with this mean and variance.
+    shrinkage = _SCALES**2 / variance
+    mean, spread = z[:, np.newaxis] * shrinkage, np.sqrt(shrinkage)
+    x = mean / np.maximum(spread, 1e-300)
+    size = spread * np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2) + mean * (2 * ndtr(x) - 1)
+    return (posterior * size).sum(axis=1)
+
+
+# Confidence interval of a calibration error, and test of calibration.
+
+
+class CalibrationTestResult(NamedTuple):
+    """Calibration error, and the probability of one at least as large by chance."""
+
+    statistic: float
+    pvalue: float
+
+
+@validate_params(
+    TOLD_CONSTRAINTS | {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
+    prefer_skip_nested_validation=False,  # the options of the metric are the user's
+)
+def calibration_error_interval(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    metric: AnyMetric = expected_calibration_error,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    **options: Any,
+) -> tuple[float, float]:
+    """Confidence interval of the true calibration error, by the bootstrap.
+
+    The error of a sample exceeds that of the population, because chance adds gaps: a perfectly
+    calibrated model has an error above 0. The interval is for the error of the population. It
+    contains every true error under which the observed one is neither unusually large nor unusually
+    small. Chance makes the observed error larger, so it **may lie above its own interval**. How
+    often it holds the true error is measured in the user guide, regime by regime.
+
+    Parameters
+    ----------
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
+    metric : callable or str, default=expected_calibration_error
+        A calibration error of this package, its name or its scorer, or a function of the same
+        signature.
+    confidence_level : float, default=0.95
+        Level in (0, 1).
+    n_resamples : int, default=999
+        Number of resamples. With 999, the quantiles of common levels fall on a resample, as ranks
+        25 and 975 of 1000 do for .95.
+    n_jobs : int, default=None
+        Number of jobs, as in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the resamples.
+    verbose : int, default=0
+        Progress of the draws, as in :class:`joblib.Parallel`; 0 prints nothing.
+    groups : array-like of shape (n_samples,), default=None
+        The group of every sample, such as its patient or its user: texts, numbers, categories.
+        Groups are resampled as a whole; without them, the interval of repeated measurements is too
+        narrow. There should be 30 or more; fewer than 20 bring a warning.
+    **options : dict
+        Options of the metric, such as ``n_bins``.
+
+    Returns
+    -------
+    low, high : float
+        Ends of the interval: in [0, 1], and for a metric of your own in its unit.
+
+    See Also
+    --------
+    calibration_test : Is there an error at all?
+    groupwise_calibration_error : The interval of every group.
+    compare_calibration : The interval of the difference of two models.
+
+    Notes
+    -----
+    The errors of this package are norms of gaps. A bootstrap sample has the gaps of the samples
+    plus noise, so adding t - 1 times the gaps of the samples gives errors that would be observed
+    if the true gaps were t times these. The interval consists of the true errors for all t at
+    which the observed error lies between the quantiles of those [1]_, with a tail of half of 1 -
+    `confidence_level` on each side. In addition,
+
+    - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail;
+    - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
+      smaller of the two, since chance adds more to an error that comes from few bins;
+    - where bins hold fewer than 20 samples (or groups) on average, its lower end is that of larger
+      bins, merged from neighbors. Their true error is no larger, and the bootstrap of a bin with
+      one sample underestimates its noise;
+    - its upper end is no lower than that of a calibrated model with the median error by chance,
+      nor than the limit of the difference of mean confidence and accuracy (from the exact
+      distribution of the number of correct predictions, the Poisson binomial, which is narrow
+      where the model is sure) or, for the Kolmogorov-Smirnov error, of the largest cumulative gap;
+    - with 100 cells or more, as in the classwise error of many classes, its upper end is the
+      larger of those for the observed gaps and for gaps of expected size under the distribution
+      that makes the observed ones most likely (empirical Bayes), since noise hides small gaps.
+
+    A ``functools.partial`` of an error of this package is that error with options. A `metric` of
+    your own counts as a calibration error if it is 0 where all labels occur as often as the
+    probabilities say. Its interval is the basic one, the quantiles of the bootstrap reflected
+    about the estimate, but begins at 0 where chance explains the error, and ends no lower than the
+    estimate. The interval of any other metric, such as the log-loss, is normal. Its standard error
+    is that of the bootstrap or, if larger, that of labels drawn for the resamples from the
+    probabilities, with four pseudo-samples spread evenly over the classes: few samples may contain
+    none of the large losses of rare labels.
+
+    With 131 072 samples or more, and neither weights nor groups nor several columns, samples of
+    nearly equal confidence (8192 cells) are drawn together: a resample is one number per cell. The
+    ends differ by no more than with another `random_state`.
+
+    References
+    ----------
+    .. [1] J. Carpenter, "Test Inversion Bootstrap Confidence Intervals", Journal of the Royal
+       Statistical Society B 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.metrics import calibration_error_interval
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba = rng.uniform(size=500)
+    >>> y_true = rng.uniform(size=500) < y_proba**2
+    >>> low, high = calibration_error_interval(y_true, y_proba, n_resamples=200, random_state=0)
+    >>> round(low, 2), round(high, 2)
+    (0.13, 0.2)
+    """
+    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
+    warn_of_few_groups(resampled.groups)
+    seeds = draw_seeds(random_state, n_resamples)
+    return bootstrap_interval(resampled.alone(), seeds, n_jobs, confidence_level, verbose)[1]
+
+
+# Nested calls are validated: the options of the metric are the user's.
+@validate_params(TOLD_CONSTRAINTS, prefer_skip_nested_validation=False)
+def calibration_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    metric: AnyMetric = expected_calibration_error,
+    n_resamples: int = 999,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    **options: Any,
+) -> CalibrationTestResult:
+    """Test whether a model is calibrated: is its error larger than chance makes it?
+
+    The null hypothesis is that labels follow the probabilities. Labels are drawn from the
+    probabilities `n_resamples` times (consistency resampling [1]_), and the p-value is the
+    fraction of errors at least as large as the one observed, which counts as one of them:
+    ``(1 + #{T* >= T}) / (n_resamples + 1)``. The test keeps its level for every metric and every
+    number of independent samples; which departures it finds depends on the metric. Samples that
+    belong together, such as those of a patient, need `groups`: without them, a calibrated model is
+    rejected too often.
+
+    Parameters
+    ----------
+    y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
+    metric : callable or str, default=expected_calibration_error
+        A calibration error of this package, its name or its scorer, or a function of the same
+        signature; larger = worse.
+        A metric of the top label tests the confidence in it alone,
+        :func:`classwise_calibration_error` all columns.
+    n_resamples : int, default=999
+        Number of times that labels are drawn.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples. Every sample gets one drawn label, whatever its weight: repeat
+        samples instead of counting them by a weight.
+    groups : array-like of shape (n_samples,), default=None
+        The group of every sample, such as its patient or its user: texts, numbers, categories.
+        There should be 30 or more; fewer than 20 bring a warning. The metric has to be a
+        calibration error of this package then.
+    n_jobs, random_state, verbose, **options : of :func:`calibration_error_interval`
+
+    Returns
+    -------
+    result : CalibrationTestResult
+        Named tuple of ``statistic``, the error (larger = worse), and ``pvalue``, in
+        [1 / (n_resamples + 1), 1]; small = evidence against calibration.
+
+    See Also
+    --------
+    calibration_error_interval : How large may the error be?
+    groupwise_calibration_error : A corrected p-value for every group.
+
+    Notes
+    -----
+    With `groups`, the error is also compared with those of gaps (confidence minus correctness)
+    with a random sign for every group: if the model is calibrated, the gaps of a group have mean 0
+    however alike its samples are (the wild bootstrap [2]_). The p-value is the larger of the two,
+    since rare errors may not have occurred among the samples.
+
+    References
+    ----------
+    .. [1] J. Bröcker, L. A. Smith, "Increasing the Reliability of Reliability Diagrams", Weather
+       and Forecasting 2007.
+    .. [2] A. C. Cameron, J. B. Gelbach, D. L. Miller, "Bootstrap-Based Improvements for Inference
+       with Clustered Errors", Review of Economics and Statistics 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.metrics import calibration_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba = rng.uniform(size=500)
+    >>> calibrated = rng.uniform(size=500) < y_proba
+    >>> overconfident = rng.uniform(size=500) < y_proba**2
+    >>> calibration_test(calibrated, y_proba, random_state=0).pvalue
+    0.832
+    >>> calibration_test(overconfident, y_proba, random_state=0).pvalue
+    0.001
+    """
+    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
+    warn_of_few_groups(resampled.groups)
+    seeds = draw_seeds(random_state, n_resamples)
+    by_chance = resampled.alone().by_chance(seeds, n_jobs, verbose)
+    return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))

@@ -1,0 +1,465 @@
+"""The temperature of least log-loss: a safeguarded Newton search in one dimension.
+
+Next to the temperature there may be a uniform component: the probability of a label is
+``(1 - w) softmax(z / T)_y + w / K``. Without it, a few labels of probability near 0 would decide
+the temperature. The best w is found for every T, at almost no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from ..utils._numeric import BLOCK_SIZE, iter_blocks, row_max, row_sum, row_top_two
+from ..utils._output import warn
+
+DEFAULT_BOUNDS = (1e-3, 1e3)
+_SAMPLE_ROWS = 2048
+_MAX_ITERATIONS = 200
+# Newton's error after a step is of the order of the square of that step.
+_RELATIVE_STEP = 1e-6
+_RELATIVE_STEP_OF_SAMPLE = 1e-3
+# Replaces a logit of -inf, relative to the top of its row: exp(0.001 * -1e18) is 0, and so is 0
+# times its square, which float32 can hold.
+_LOWEST = -1e18
+
+
+class TemperatureFit(NamedTuple):
+    """A temperature and the weight of the uniform component, None without one."""
+
+    temperature: float
+    uniform_weight: float | None
+
+
+def fit_temperature(
+    logits: NDArray,
+    y: NDArray,
+    sample_weight: NDArray | None,
+    bounds: tuple[float, float],
+    *,
+    uniform: bool = False,
+    pseudo_errors: float = 0.0,
+    near: float | None = None,
+) -> TemperatureFit:
+    """Return the T in `bounds` of least mean log-loss, and the weight of the uniform component.
+
+    Without that component, the log-loss is convex in 1 / T, in which Newton's steps are taken. A
+    strided subset of the samples finds their start, so that all samples are read only two or
+    three times; `near`, the temperature of nearly the same samples, replaces it. The
+    `pseudo_errors` count like so many samples, spread over all, whose label is the runner-up.
+    """
+    if not pseudo_errors and _every_label_on_top(logits, y):
+        return TemperatureFit(bounds[0], 0.0 if uniform else None)
+    # beta = 1 / T falls as T rises, so the bounds change places.
+    beta_bounds = (1 / bounds[1], 1 / bounds[0])
+    start = float(np.clip(1.0 if near is None else 1 / near, *beta_bounds))
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    stride = len(logits) // _SAMPLE_ROWS
+    # A subset pays only where there are several times as many samples.
+    if stride >= 3 and near is None:
+        some = slice(None, None, stride)
+        problem = TemperatureProblem(logits[some], y[some], weight[some], uniform, pseudo_errors)
+        start = best_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
+    problem = TemperatureProblem(logits, y, weight, uniform, pseudo_errors)
+    tolerance = _RELATIVE_STEP if near is None else _RELATIVE_STEP_OF_SAMPLE
+    beta = best_beta(problem, beta_bounds, start, tolerance)
+    # Rounding in 1 / (1 / bound) may leave the bounds.
+    return TemperatureFit(float(np.clip(1 / beta, *bounds)), problem.uniform_weight)
+
+
+def warn_of_bound(temperature: float, bounds: tuple[float, float]) -> None:
+    """Warn where the temperature is a bound."""
+    if bounds[0] < bounds[1] and temperature in bounds:
+        which, why = (
+            ("lower", "the samples are too few or too well separated to find a temperature")
+            if temperature == bounds[0]
+            else ("upper", "the logits say little about the labels, or the opposite")
+        )
+        warn(f"The temperature is at its {which} bound, {temperature:g}: {why}.")
+
+
+def softmax_at(logits: NDArray, temperature: float) -> NDArray:
+    """Return softmax(logits / T), whose rows sum to 1 in their own precision."""
+    proba = np.empty(logits.shape, dtype=np.result_type(logits.dtype, np.float32))
+    for rows, block in iter_blocks(logits):
+        with np.errstate(over="ignore"):
+            # Minus the largest first: what overflows afterwards is a probability of 0.
+            below = block - row_max(block)[:, None]
+            below /= below.dtype.type(temperature)
+        terms = np.exp(below, out=below)
+        np.divide(terms, row_sum(terms)[:, None], out=proba[rows])
+    return proba
+
+
+def softmax_in_place(logits: NDArray) -> NDArray:
+    """Turn a block of logits into their softmax."""
+    logits -= row_max(logits)[:, None]
+    np.exp(logits, out=logits)
+    logits /= row_sum(logits)[:, None]
+    return logits
+
+
+def log_softmax_at(logits: NDArray, temperature: float) -> tuple[NDArray, NDArray]:
+    """Return softmax(logits / T) and its logarithm, in the order of the logits in memory."""
+    dtype = np.result_type(logits.dtype, np.float32)
+    proba, log_proba = np.empty_like(logits, dtype), np.empty_like(logits, dtype)
+    step = max(1, BLOCK_SIZE // logits.shape[1])
+    for start in range(0, len(logits), step):
+        rows = slice(start, start + step)
+        block, below, terms = logits[rows], log_proba[rows], proba[rows]
+        with np.errstate(over="ignore"):
+            np.subtract(block, row_max(block)[:, None], out=below, dtype=dtype)
+            below /= dtype.type(temperature)
+        np.exp(below, out=terms)
+        total = row_sum(terms)[:, None]
+        terms /= total
+        below -= np.log(total)
+    return proba, log_proba
+
+
+def uniform_prior(n: float) -> float:
+    """Return the probability that the pseudo-sample is of the uniform component: 1 / (n + 1)."""
+    return 1 / (max(n, 1.0) + 1)
+
+
+def best_uniform_weight(
+    of_label: NDArray, chance: NDArray | float, fraction: NDArray, n: float, w: float
+) -> float:
+    """Return the w of largest mean log of ``(1 - w) of_label + w chance``, from the start `w`.
+
+    The prior is one pseudo-sample that comes from the uniform component with probability
+    1 / (n + 1): if no sample needs the component, w is 1 / (n + 1)^2. The function is concave:
+    EM's steps approach its maximum from one side, Newton's are taken where they stay in (0, 1).
+    """
+    pseudo = uniform_prior(n)
+    for _ in range(100):
+        mixed = (1 - w) * of_label + w * chance
+        ratio = chance / mixed
+        # EM: the fraction of the samples that the uniform component explains.
+        target = (n * w * float(fraction @ ratio) + pseudo) / (n + 1)
+        slope = (target - w) / (w * (1 - w))
+        difference = (of_label - chance) / mixed
+        bend = n / (n + 1) * float(fraction @ difference**2)
+        bend += pseudo / (n + 1) / w**2 + (1 - pseudo) / (n + 1) / (1 - w) ** 2
+        latest = w + slope / bend
+        if not w / 2 < latest < (1 + w) / 2:
+            # Near 0 and 1 the function behaves like a logarithm: take the step in log w.
+            scale = bend * w - slope
+            latest = w * np.exp(np.clip(slope / scale, -3, 3)) if scale > 0 else target
+            latest = min(float(latest), (1 + w) / 2)
+        if abs(latest - w) <= 1e-9 * w:
+            return latest
+        w = latest
+    return w
+
+
+def slope_and_curvature(
+    logits: NDArray, y: NDArray, sample_weight: NDArray | None, beta: float
+) -> tuple[float, float]:
+    """Return the first two derivatives in `beta` of the total log-loss of softmax(beta z)."""
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    slope = curvature = 0.0
+    for rows, _, by_beta, twice in label_terms(logits, y, beta):
+        slope += float(weight[rows] @ by_beta)
+        curvature += float(weight[rows] @ twice)
+    return slope, curvature
+
+
+def label_terms(
+    logits: NDArray, y: NDArray, beta: float
+) -> Iterator[tuple[slice, NDArray, NDArray, NDArray]]:
+    """Yield rows, -log softmax(beta z) of their labels, and its two derivatives in beta.
+
+    With p = softmax(beta z) these are E_p[z] - z_y and Var_p[z]. The logits are processed in
+    their own precision and summed in float64.
+    """
+    for rows, block in iter_blocks(logits):
+        z, label = _below_top(block, y[rows])
+        # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
+        term = np.exp(z * z.dtype.type(beta))
+        term_z = term * z
+        total = row_sum(term).astype(np.float64)
+        mean = row_sum(term_z) / total
+        variance = row_sum(term_z * z) / total - mean * mean
+        yield rows, np.log(total) - beta * label, mean - label, variance
+
+
+def _below_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the logits minus the largest of their row, and those of the labels."""
+    with np.errstate(over="ignore"):
+        z = block - row_max(block)[:, None]
+    np.maximum(z, z.dtype.type(_LOWEST), out=z)
+    return z, z[np.arange(len(z)), y].astype(np.float64)
+
+
+def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
+    """Return whether the log-loss falls all the way to T = 0.
+
+    It does if no label is below the top of its row and not all rows are constant. The slope does
+    not show this, since it underflows to 0 long before.
+    """
+    varied = False
+    for rows, block in iter_blocks(logits):
+        z, label = _below_top(block, y[rows])
+        if np.any(label < 0):
+            return False
+        varied = varied or bool(np.any(z < 0))
+    return varied
+
+
+def _gaps(logits: NDArray) -> NDArray[np.float64]:
+    """Return by how much the largest logit of every row is above the second-largest."""
+    gaps = np.empty(len(logits))
+    for rows, block in iter_blocks(logits):
+        first, second = row_top_two(block)
+        # A single option cannot be wrong.
+        second = np.where(np.isneginf(second), first, second)
+        gaps[rows] = first.astype(np.float64) - second
+    return gaps
+
+
+def _chance(logits: NDArray) -> NDArray[np.float64]:
+    """Return the uniform probability over the options that exist, whose logit is not -inf."""
+    n_options = np.full(len(logits), logits.shape[1], dtype=np.float64)
+    for rows, block in iter_blocks(logits):
+        n_options[rows] -= np.count_nonzero(np.isneginf(block), axis=1)
+    return 1 / n_options
+
+
+class TemperatureProblem:
+    """The log-loss as a function of beta, at the best weight of the uniform component."""
+
+    def __init__(
+        self, logits: NDArray, y: NDArray, weight: NDArray, uniform: bool, pseudo_errors: float
+    ) -> None:
+        self.logits, self.y, self.weight = logits, y, weight
+        self.n = float(weight.sum())
+        self.uniform_weight: float | None = None
+        if uniform:
+            self.uniform_weight = uniform_prior(self.n)
+            self.chance = _chance(logits)
+        self.gaps = self.pseudo = None
+        if pseudo_errors:
+            self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
+            self.gaps = _gaps(logits)
+
+    def slope_and_curvature(self, beta: float) -> tuple[float, float]:
+        """Return the first two derivatives in beta."""
+        with np.errstate(over="ignore", invalid="ignore"):  # logits too large for float32
+            if self.uniform_weight is None:
+                slope, curvature = slope_and_curvature(self.logits, self.y, self.weight, beta)
+            else:
+                slope, curvature = self._beside_uniform(beta)
+        return self._with_pseudo_errors(beta, slope, curvature, self.pseudo)
+
+    def _with_pseudo_errors(
+        self, beta: float, slope: float, curvature: float, pseudo: NDArray | None
+    ) -> tuple[float, float]:
+        """Return slope and curvature plus those of the pseudo-errors, of weights (n,)."""
+        if self.gaps is not None and pseudo is not None:
+            # The log-loss of the runner-up against the top, log(1 + exp(beta gap)).
+            wrong = 1 / (1 + np.exp(-np.minimum(beta * self.gaps, 700)))
+            slope += float(pseudo @ (wrong * self.gaps))
+            with np.errstate(over="ignore", invalid="ignore"):
+                curvature += float(pseudo @ (wrong * (1 - wrong) * self.gaps**2))
+        return slope, curvature
+
+    def _beside_uniform(self, beta: float) -> tuple[float, float]:
+        """Return the derivatives of the log-loss at the best weight, which moves with beta."""
+        terms = np.empty((3, len(self.y)))
+        for rows, *found in label_terms(self.logits, self.y, beta):
+            terms[:, rows] = found
+        of_label, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
+        fraction = self.weight / self.n
+        w = self.uniform_weight or uniform_prior(self.n)
+        w = best_uniform_weight(of_label, self.chance, fraction, self.n, w)
+        self.uniform_weight = w
+        mixed = (1 - w) * of_label + w * self.chance
+        # r is the probability that the label comes from the softmax, not from the uniform
+        # component: d log mixed = -r d(-log q), and dr = -r (1 - r) d(-log q).
+        r = (1 - w) * of_label / mixed
+        slope = float(self.weight @ (r * by_beta))
+        curvature = float(self.weight @ (r * twice - r * (1 - r) * by_beta**2))
+        # The weight moves with beta: minus the squared mixed derivative over that in w.
+        cross = float(self.weight @ (by_beta * of_label * self.chance / mixed**2))
+        bend = float(self.weight @ ((of_label - self.chance) / mixed) ** 2)
+        pseudo = uniform_prior(self.n)
+        bend += pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2
+        return slope, curvature - cross**2 / bend
+
+
+def best_beta(
+    problem: TemperatureProblem, bounds: tuple[float, float], beta: float, tolerance: float
+) -> float:
+    """Return the beta in `bounds` of least log-loss, where its slope changes sign.
+
+    Without a uniform component the log-loss is convex, so its slope rises with beta; with one, it
+    does so near the optimum. The bracket low < high keeps a negative slope (or the lower bound) on
+    its left and a positive one (or the upper bound) on its right::
+
+        slope      - - - - - - - - - 0 + + + + + + + +
+                |         |          |        |      |
+               low       beta --> Newton     high   bound
+
+    From beta, Newton's step leads to one of four places:
+
+    1. inside the bracket: the search goes on there, and ends if the step is short;
+    2. outside, where the slope bends: the same step is taken in log(beta), which cannot leave
+       (0, inf), by at most a factor of e; the search goes on there if that is inside;
+    3. both outside: the end of the bracket on that side, once, since the optimum may be the bound
+       or beyond it;
+    4. if that end has been seen: the middle of the bracket on a log scale.
+    """
+    low, high = bounds
+    seen = set()
+    for _ in range(_MAX_ITERATIONS):
+        seen.add(beta)
+        slope, curvature = problem.slope_and_curvature(beta)
+        low, high = (beta, high) if slope < 0 else (low, beta)
+        if slope == 0 or low == high:
+            break
+        # A curvature of 0, or below it by rounding, means a step beyond either end.
+        step = -slope / curvature if curvature > 0 else np.copysign(np.inf, -slope)
+        if abs(step) <= tolerance * beta:
+            return float(np.clip(beta + step, low, high))
+        end = high if step > 0 else low
+        candidates = (beta + step, beta * np.exp(min(step / beta, 1.0)))
+        inside = [candidate for candidate in candidates if low < candidate < high]
+        if inside:
+            beta = float(inside[0])
+        elif end not in seen:
+            beta = end
+        else:
+            beta = float(np.sqrt(low * high))
+    return beta
+
+
+# The same search where the samples lie in chunks: each step is one pass that adds up sums
+
+
+class TemperatureSums(NamedTuple):
+    """Sums over samples at some beta = 1 / T and weight w of the uniform component.
+
+    The log-loss without the prior of w, its first and second derivatives in beta and in w, the
+    mixed one; how many labels are below the top of their row, and how many rows vary.
+    """
+
+    loss: float = 0.0
+    slope: float = 0.0
+    curvature: float = 0.0
+    by_weight: float = 0.0
+    twice_by_weight: float = 0.0
+    mixed: float = 0.0
+    n_below_top: float = 0.0
+    n_varied: float = 0.0
+
+
+def temperature_sums(
+    logits: NDArray,
+    y: NDArray,
+    weight: NDArray,
+    beta: float,
+    w: float | None,
+    n: float,
+    pseudo_errors: float,
+) -> NDArray[np.float64]:
+    """Return the :class:`TemperatureSums` of some samples; all samples together weigh n."""
+    terms = np.empty((3, len(y)))
+    for rows, *found in label_terms(logits, y, beta):
+        terms[:, rows] = found
+    gaps, (by_beta, twice) = _gaps(logits), terms[1:]
+    if w is None:
+        sums = TemperatureSums(*(terms @ weight).tolist())
+    else:
+        of_label, chance = np.exp(-terms[0]), _chance(logits)
+        mixed = (1 - w) * of_label + w * chance
+        r, gain = (1 - w) * of_label / mixed, (of_label - chance) / mixed
+        doubt = r * (1 - r)
+        sums = TemperatureSums(
+            loss=-float(weight @ np.log(mixed)),
+            slope=float(weight @ (r * by_beta)),
+            curvature=float(weight @ (r * twice - doubt * by_beta**2)),
+            by_weight=float(weight @ gain),
+            twice_by_weight=float(weight @ gain**2),
+            mixed=-float(weight @ (doubt * by_beta)) / (w * (1 - w)),
+        )
+    # The log-loss of the runner-up against the top, log(1 + exp(beta gap)), of the pseudo-errors.
+    pseudo = pseudo_errors * weight / max(n, 10.0)
+    wrong = 1 / (1 + np.exp(-np.minimum(beta * gaps, 700)))
+    n_below_top = n_varied = 0
+    for rows, block in iter_blocks(logits):
+        z, label = _below_top(block, y[rows])
+        n_below_top += int(np.count_nonzero(label < 0))
+        n_varied += int(np.any(z < 0, axis=1).sum())
+    sums = sums._replace(
+        loss=sums.loss + float(pseudo @ np.logaddexp(0, beta * gaps)),
+        slope=sums.slope + float(pseudo @ (wrong * gaps)),
+        curvature=sums.curvature + float(pseudo @ (wrong * (1 - wrong) * gaps**2)),
+        n_below_top=float(n_below_top),
+        n_varied=float(n_varied),
+    )
+    return np.array([*sums])
+
+
+def fit_temperature_by_sums(
+    sums_at: Callable[[float, float | None], NDArray[np.float64]],
+    start: TemperatureFit,
+    n: float,
+    bounds: tuple[float, float],
+    *,
+    pseudo_errors: float = 0.0,
+) -> TemperatureFit:
+    """Return what :func:`fit_temperature` does, from sums over all samples, of weight n.
+
+    `sums_at` makes one pass; `start` comes from a part of the samples. The steps are Newton's in
+    beta and w at once, with the exact prior of w.
+    """
+    low, high = 1 / bounds[1], 1 / bounds[0]
+    beta, w = float(np.clip(1 / start.temperature, low, high)), start.uniform_weight
+    for _ in range(_MAX_ITERATIONS):
+        at = TemperatureSums(*sums_at(beta, w))
+        if not pseudo_errors and not at.n_below_top and at.n_varied:
+            return TemperatureFit(bounds[0], None if w is None else 0.0)
+        bend = at.curvature if at.curvature > 0 else abs(at.slope) / beta
+        latest, change = w, 0.0
+        if w is not None and bend > 0:
+            latest = next_uniform_weight(
+                at.by_weight - at.mixed * at.slope / bend,
+                max(at.twice_by_weight - at.mixed**2 / bend, 0.0),
+                w,
+                n,
+            )
+            change = latest - w
+        step = -(at.slope + at.mixed * change) / bend if bend > 0 else 0.0
+        # A step of beta / 2 or more is taken in log(beta), by at most a factor of e.
+        candidate = (
+            beta + step if abs(step) < beta / 2 else beta * np.exp(np.clip(step / beta, -1, 1))
+        )
+        candidate = float(np.clip(candidate, low, high))
+        done = abs(candidate - beta) <= _RELATIVE_STEP * beta
+        beta, w = candidate, latest
+        # Sums in single precision determine a small weight no better than this.
+        if done and (w is None or abs(change) <= max(_RELATIVE_STEP * w, 1e-9)):
+            break
+    return TemperatureFit(float(np.clip(1 / beta, *bounds)), w)
+
+
+def next_uniform_weight(slope: float, bend: float, w: float, n: float) -> float:
+    """Return the weight of least ``slope (v - w) + bend (v - w)^2 / 2``, beside its prior.
+
+    The prior is that of :func:`best_uniform_weight`; the weight falls by a factor of 1000 at most.
+    """
+    pseudo = uniform_prior(n)
+
+    def by_log(log_v: float) -> float:
+        v = np.exp(log_v)
+        return float(slope + bend * (v - w) - pseudo / v + (1 - pseudo) / (1 - v))
+
+    low, high = np.log(w) - np.log(1000), np.log1p(-1e-12)
+    if by_log(low) >= 0:
+        return float(np.exp(low))
+    return float(np.exp(high if by_log(high) <= 0 else brentq(by_log, low, high, xtol=1e-12)))

@@ -1,0 +1,333 @@
+"""Callbacks: the record of a training, and calibration after every epoch."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import skorch.dataset
+import torch
+from numpy.typing import NDArray
+from skorch.callbacks import Callback, EpochScoring
+from skorch.utils import to_numpy
+from torch import Tensor
+
+from ..metrics import expected_calibration_error, refined_log_loss
+from ._components import first_output
+from ._loop import TrainingLoop
+
+# Record the predictions of a network for every sample while it trains.
+
+_FIELDS = ("prediction", "confidence", "margin", "entropy")
+
+
+class TrainingDynamics(Callback):
+    """Record prediction, confidence, margin and entropy of every sample after every epoch.
+
+    Functions of :mod:`skcalib.difficulty.training_dynamics` turn the record into difficulties
+    (:func:`~skcalib.difficulty.training_dynamics.iteration_learned`,
+    :func:`~skcalib.difficulty.training_dynamics.forgetting_events`, ...). Another training can
+    rank its samples by ``entropy_``, the ``target`` of its prioritizer. Column i is sample i of
+    `fit`, held out for validation or not. One forward pass in evaluation mode makes a row, before
+    the first epoch and after every epoch. A row takes 7 bytes per sample for up to 127 classes.
+
+    Attributes
+    ----------
+    prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
+        Predicted classes, as positions in the net's ``classes_``. Row 0 is the untrained network:
+        n_steps = n_epochs + 1.
+    confidence_ : ndarray of shape (n_steps, n_samples), float16
+        Probability of the label, in [0, 1].
+    margin_ : ndarray of shape (n_steps, n_samples), float16
+        Logit of the label minus the largest other logit; positive = correct. Its mean over the
+        steps is the area under the margin. Clipped to +-65504.
+    entropy_ : ndarray of shape (n_steps, n_samples), float16
+        Predictive entropy in nats, larger = less certain.
+    label_ : ndarray of shape (n_samples,)
+        Labels, as positions in the net's ``classes_``.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if the labels of the samples are not known.
+
+    See Also
+    --------
+    CalibratedNetClassifier : The net that calls it.
+    skcalib.difficulty.training_dynamics.area_under_margin : A function of its arrays.
+    skcalib.plots.TrainingMapDisplay : Draws what it records.
+
+    Notes
+    -----
+    A second `fit` with ``warm_start=True``, or another `partial_fit`, on the same samples
+    continues the record; another number of samples starts a new one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.difficulty.training_dynamics import iteration_learned
+    >>> from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
+    >>> X, y = load_iris(return_X_y=True)
+    >>> dynamics = TrainingDynamics()
+    >>> net = CalibratedNetClassifier(MLP, max_epochs=4, callbacks=[dynamics], random_state=0)
+    >>> dynamics.prediction_.shape if net.fit(X, y) else None
+    (5, 150)
+    >>> iteration_learned(dynamics.prediction_).shape
+    (150,)
+    """
+
+    def initialize(self) -> Self:
+        """Delete the record, as the net resets its weights."""
+        self._steps_: list[dict[str, NDArray[Any]]] = []
+        return self
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        """Record the untrained network, unless an earlier call has recorded these samples.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        X : array-like or Dataset, default=None
+            Samples of the fit.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
+        **kwargs : dict
+            Further arguments of skorch.
+
+        Raises
+        ------
+        TypeError
+            If the net is no :class:`CalibratedNetClassifier`.
+        ValueError
+            If `y` is None.
+        """
+        if not isinstance(net, TrainingLoop):
+            raise TypeError(
+                "net must be a CalibratedNetClassifier for TrainingDynamics, got "
+                f"{type(net).__name__}."
+            )
+        if y is None:
+            raise ValueError(
+                "y must be given to fit for TrainingDynamics, which needs the labels of all "
+                "samples, got None."
+            )
+        if self._steps_ and len(self._steps_[0]["margin"]) != skorch.dataset.get_len(X):
+            self.initialize()  # other data
+        self.label_ = net._encoded(y)
+        if not self._steps_:
+            self._record(net, net.get_dataset(X, y))
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Record all samples.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        **kwargs : dict
+            Further arguments of skorch.
+        """
+        self._record(net, net._fit_.split.dataset)
+
+    prediction_ = property(
+        lambda self: self._recorded("prediction"),
+        doc="Predicted classes, as positions in the net's ``classes_``.",
+    )
+    confidence_ = property(
+        lambda self: self._recorded("confidence"), doc="Probability of the label."
+    )
+    margin_ = property(
+        lambda self: self._recorded("margin"),
+        doc="Logit of the label minus the largest other logit.",
+    )
+    entropy_ = property(lambda self: self._recorded("entropy"), doc="Predictive entropy in nats.")
+
+    def _recorded(self, field: str) -> NDArray[Any]:
+        """Return a field of all steps, (n_steps, n_samples)."""
+        if not getattr(self, "_steps_", None):
+            raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
+        return np.stack([step[field] for step in self._steps_])
+
+    def _record(self, net: Any, dataset: Any) -> None:
+        """Append a step: all fields of the samples of `dataset`, by a pass in evaluation mode."""
+        measured, n_done = [], 0  # batches of the whole dataset come in the order of its samples
+        for batch in net.get_iterator(dataset, ranking=True):
+            logits = first_output(net.evaluation_step(batch)).detach().float()
+            label = torch.from_numpy(self.label_[n_done : n_done + len(logits)])
+            measured.append(_measures(logits, label.to(logits.device)))
+            n_done += len(logits)
+        # Half precision is enough to rank and to average; 1 + 3 * 2 bytes per sample and epoch.
+        integers = (np.int8, np.int16, np.int32)
+        whole = next(t for t in integers if len(net.classes_) <= np.iinfo(t).max)
+        dtypes = whole, *[np.float16] * 3
+        values = zip(_FIELDS, np.concatenate(measured, axis=1), dtypes)
+        self._steps_.append({name: value.astype(dtype) for name, value, dtype in values})
+
+
+def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
+    """Return the fields of a batch, (4, n_batch), in one transfer from its device."""
+    label = label[:, None]
+    proba = torch.softmax(logits, dim=1)
+    others = logits.scatter(1, label, -torch.inf)
+    limit = float(np.finfo(np.float16).max)  # beyond it float16 is infinite
+    values = [
+        logits.argmax(1).float(),
+        proba.gather(1, label)[:, 0],
+        (logits.gather(1, label)[:, 0] - others.amax(1)).clamp(-limit, limit),
+        # xlogy is 0 where the probability is 0; 0 * log 0 would be NaN.
+        -torch.special.xlogy(proba, proba).sum(1),
+    ]
+    return torch.stack(values).cpu().numpy()
+
+
+# Calibration error or refinement error after every epoch.
+
+
+class CalibrationMonitor(EpochScoring):
+    """Record calibration error or refinement error after every epoch, smaller = better.
+
+    Like every :class:`skorch.callbacks.EpochScoring`, it writes into the history its value and
+    whether it is the best so far, for early stopping and checkpoints. It uses the predictions that
+    validation has made already.
+
+    Parameters
+    ----------
+    metric : {"ece", "refinement"}, default="ece"
+        "ece" is the expected calibration error. "refinement" is the log-loss after the best
+        temperature, found on the same samples: what a calibrator can repair does not count. Stop
+        where it is least, then calibrate [1]_.
+    n_bins, strategy, norm : of :func:`~skcalib.metrics.expected_calibration_error`
+    on_train : bool, default=False
+        Whether to score the training samples instead of the validation samples.
+    name : str, default=None
+        Name in the history; None means "valid_ece" or "valid_refinement", with `on_train`
+        "train_ece" or "train_refinement".
+    use_caching : bool, default=True
+        Whether to use the outputs of the epoch's own steps rather than predict anew.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if the net holds out no samples for validation and `on_train` is False.
+
+    See Also
+    --------
+    skcalib.metrics.expected_calibration_error, skcalib.metrics.refined_log_loss : The metrics.
+    skorch.callbacks.EarlyStopping : Stops at the best epoch it records.
+
+    References
+    ----------
+    .. [1] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Rethinking Early Stopping: Refine,
+       Then Calibrate", 2025, arXiv:2501.19195.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skorch.callbacks import EarlyStopping
+    >>> from skorch.dataset import ValidSplit
+    >>> from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> callbacks = [
+    ...     CalibrationMonitor(metric="refinement"),
+    ...     EarlyStopping(monitor="valid_refinement", patience=3, load_best=True),
+    ... ]
+    >>> net = CalibratedNetClassifier(
+    ...     MLP, callbacks=callbacks, train_split=ValidSplit(5, stratified=True), random_state=0
+    ... )
+    >>> net = net.fit(X, y)
+    >>> len(net.history_[:, "valid_refinement"]) == len(net.history_)
+    True
+    """
+
+    # Parameters of EpochScoring that are fixed here.
+    lower_is_better: ClassVar[bool] = True
+    target_extractor = staticmethod(to_numpy)
+
+    def __init__(
+        self,
+        *,
+        metric: str = "ece",
+        n_bins: int = 15,
+        strategy: str = "uniform",
+        norm: str = "l1",
+        on_train: bool = False,
+        name: str | None = None,
+        use_caching: bool = True,
+    ) -> None:
+        self.metric = metric
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.norm = norm
+        self.on_train = on_train
+        self.name = name
+        self.use_caching = use_caching
+
+    def initialize(self) -> Self:
+        """Check the parameters, reset the scores and set the name in the history."""
+        for name in ("on_train", "use_caching"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        if self.metric not in ("ece", "refinement"):
+            raise ValueError(f"metric must be 'ece' or 'refinement', got {self.metric!r}.")
+        if not isinstance(self.name, str | None):
+            raise TypeError(f"name must be a str or None, got {self.name!r}.")
+        super().initialize()
+        self.name_ = self.name or f"{'train' if self.on_train else 'valid'}_{self.metric}"
+        return self
+
+    def on_epoch_begin(self, net: Any, dataset_train: Any, dataset_valid: Any, **kw: Any) -> None:
+        """Begin a new epoch.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        dataset_train : Dataset
+            Training samples.
+        dataset_valid : Dataset or None
+            Validation samples.
+        **kw : dict
+            Further arguments of skorch.
+
+        Raises
+        ------
+        ValueError
+            If there are no validation samples and `on_train` is False.
+        """
+        if dataset_valid is None and not self.on_train:
+            raise ValueError(
+                "train_split must hold out samples for CalibrationMonitor, unless on_train=True, "
+                f"got {net.train_split!r}."
+            )
+        super().on_epoch_begin(net, dataset_train, dataset_valid, **kw)
+
+    def scoring(self, net: Any, X: Any, y: Any) -> float:
+        """Return the metric of the net.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        X : array-like or Dataset
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        value : float
+            The metric, smaller = better.
+        """
+        label, proba = net._encoded(y), net.predict_proba(X)
+        columns = np.arange(len(net.classes_))  # a class may be missing among these samples
+        if self.metric == "refinement":
+            return refined_log_loss(label, proba, labels=columns)
+        return expected_calibration_error(
+            label,
+            proba,
+            n_bins=self.n_bins,
+            strategy=self.strategy,
+            norm=self.norm,
+            labels=columns,
+        )

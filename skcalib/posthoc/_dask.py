@@ -1,0 +1,106 @@
+"""Scores in chunks of a dask array: each is read and summed by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..utils._arrays import check_weights
+from ..utils._backends import InMemory, distinct, reduce_chunks
+from ..utils._labels import as_labels, encode
+
+# Size of the sample in memory with which a search over all chunks starts.
+_SAMPLE_SIZE = 2**17
+Samples = tuple[NDArray, NDArray, NDArray]  # scores, columns of the labels, weights
+
+
+class ScoresInChunks(NamedTuple):
+    """The calibrator to fit, and dask arrays of scores, labels and weights."""
+
+    calibrator: Any
+    X: Any
+    y: Any
+    weight: Any
+
+    def distinct_labels(self) -> NDArray[Any]:
+        """Return the sorted labels of all chunks."""
+        return as_labels(distinct(self.y), name="y")
+
+    def sum(
+        self,
+        of_samples: Callable[..., Any],
+        *state: Any,
+        combine: Callable[[Any, Any], Any] | None = None,
+    ) -> Any:
+        """Return the sum over chunks of ``of_samples(calibrator, scores, codes, weight, *state)``.
+
+        `of_samples` gets checked scores, the columns of the labels, and weights above 0. Its
+        results are added, lists entry by entry, or combined by `combine`.
+        """
+        calibrator = copy(self.calibrator)  # workers get its present state
+        of_chunk = partial(_of_chunk, calibrator, of_samples, state)
+        join = partial(_joined, combine or _added)
+        return reduce_chunks(of_chunk, join, self.X, self.y, self.weight)
+
+    def sample(self) -> Samples:
+        """Return every k-th sample in memory."""
+        n_samples = self.X.shape[0]
+        # With chunks of unknown size, take the first samples.
+        stride = 1 if np.isnan(n_samples) else max(1, int(n_samples) // _SAMPLE_SIZE)
+        arrays = (self.X, self.y, self.weight)
+        return _read(self.calibrator, *(every(array, stride) for array in arrays))
+
+
+def total_weight(calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray) -> float:
+    """Return the sum of the weights."""
+    return float(weight.sum())
+
+
+def _read(calibrator: Any, X: Any, y: Any, weight: Any) -> Samples:
+    # A copy: reading sets the number of columns, and threads may share the calibrator.
+    scores = copy(calibrator)._read_scores(X, reset=True)
+    codes = encode(as_labels(y, name="y"), calibrator.classes_)
+    if weight is None:
+        return scores, codes, np.ones(len(codes))
+    # A chunk, unlike a whole call, may have no weight above 0.
+    checked = check_weights(weight, len(codes)) if np.any(weight) else weight
+    weight = np.asarray(checked, dtype=np.float64)
+    used = weight > 0
+    return scores[used], codes[used], weight[used]
+
+
+def _of_chunk(
+    calibrator: Any,
+    of_samples: Callable[..., Any],
+    state: tuple[Any, ...],
+    X: Any,
+    y: Any,
+    weight: Any,
+) -> Any:
+    if not len(X):  # a mask may have left a chunk without samples
+        return None
+    samples = _read(calibrator, X, y, weight)
+    return of_samples(calibrator, *samples, *state) if len(samples[0]) else None
+
+
+def _joined(combine: Callable[[Any, Any], Any], some: Any, other: Any) -> Any:
+    if some is None or other is None:
+        return other if some is None else some
+    return combine(some, other)
+
+
+def _added(some: Any, other: Any) -> Any:
+    return [a + b for a, b in zip(some, other)] if isinstance(some, list) else some + other
+
+
+def every(array: Any, stride: int) -> NDArray[Any] | None:
+    """Return every `stride`-th sample, in memory, of an array that :func:`aligned` returned."""
+    if array is None:
+        return None
+    is_here = isinstance(array, InMemory)
+    return array.values[::stride] if is_here else array[::stride].compute()

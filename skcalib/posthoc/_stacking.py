@@ -1,0 +1,455 @@
+"""A mixture of calibrators, weighted by out-of-fold likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, ClassVar, Self, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.isotonic import isotonic_regression
+
+from ..utils._labels import design_effect
+from ..utils._numeric import row_max, row_sum
+from ..utils._output import collecting, ignoring
+from ..utils._proba import FLOAT32_ROUNDING
+from ._base import (
+    SMALLEST,
+    PostHocCalibrator,
+    linear_formula,
+    mixed_with_uniform,
+    mixture_formula,
+    simplex_weights,
+    with_uniform,
+)
+from ._constants import (
+    LEAST_WEIGHT,
+    MOST_NUMBERS,
+    N_FOLDS,
+    PRICE,
+    SAMPLES_OF_FIRST,
+    SAMPLES_OF_ONE_SPLIT,
+)
+from ._linear import StructuredMatrixScaling, StructuredVectorScaling
+from ._linear_fit import Ridge
+from ._temperature import (
+    AfterTemperature,
+    AtTemperature,
+    TemperatureScaling,
+    at_temperature,
+    by_columns,
+    fit_at_temperature,
+)
+
+AS_IT_IS = "as it is"
+
+
+class LooseMatrixScaling(StructuredMatrixScaling):
+    """Structured matrix scaling with a tenth of the ridge off the diagonal.
+
+    By itself it overfits more often, but then the stack drops it. It repairs models that
+    confidently confuse classes, such as naive Bayes.
+    """
+
+    def _ridge(self) -> Ridge:
+        ridge = super()._ridge()
+        return ridge._replace(off_diagonal=ridge.intercept)
+
+
+class ShrunkIsotonic(AfterTemperature):
+    """Isotonic regression of the confidence after temperature scaling, slightly smoothed.
+
+    It maps the probability of the second of two classes; with more classes, the largest one.
+    Isotonic regression forms blocks of equal values. Every block gets one more sample, at its mean
+    probability before the map, so no block has the value 0 or 1; between blocks the map is linear
+    in log-odds. With more than two classes the other probabilities keep their ratios, and the
+    largest probability stays the largest.
+
+    Attributes
+    ----------
+    temperature_, uniform_weight_ : float
+        The temperature T and the weight of the uniform component there.
+    knots_, values_ : ndarray of shape (n_blocks,)
+        Log-odds after temperature scaling, and the log-odds that they are mapped to.
+    """
+
+    def _fit_at(
+        self,
+        at: AtTemperature,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        near: Self | None = None,
+    ) -> None:
+        self.temperature_, self.uniform_weight_ = at.temperature, at.uniform_weight
+        proba = self._at_temperature(at)
+        p, mapped = _mapped(proba)
+        # If several classes share the largest probability, the hit counts for one of them.
+        hit = mapped[np.arange(len(y)), y] / mapped.sum(axis=1)
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        odds = _log_odds(p)
+        # Round, so that equal values stay equal whatever the order of summation.
+        _, of_sample = np.unique(odds.round(9), return_inverse=True)
+        # Sums over samples with equal odds: weight, hits, probability, odds.
+        sums = [np.bincount(of_sample, weight * part) for part in (1.0, hit, p, odds)]
+        fitted = isotonic_regression(sums[1] / sums[0], sample_weight=sums[0])
+        block = np.append(0, np.cumsum(np.diff(fitted) > 0))
+        total, hits, stated, odds = (np.bincount(block, part) for part in sums)
+        shrunk = (hits + stated / total) / (total + 1)
+        values = isotonic_regression(shrunk, sample_weight=total)
+        self.knots_, self.values_ = odds / total, _log_odds(values)
+
+    def _predict_at(self, at: AtTemperature) -> NDArray:
+        proba = self._at_temperature(at)
+        p, mapped = _mapped(proba)
+        latest = expit(np.interp(_log_odds(p), self.knots_, self.values_))
+        if proba.shape[1] == 2:
+            proba[:, 0], proba[:, 1] = 1 - latest, latest
+            return proba
+        # The others keep their ratios and share 1 - count * latest. `latest` is raised until the
+        # next largest stays below it.
+        count = row_sum(mapped.astype(proba.dtype))
+        following = np.maximum(row_max(proba - mapped), 0)
+        room = np.maximum(row_sum(np.where(mapped, 0, proba)), SMALLEST)
+        # Stay above it by more than rounding.
+        following *= 1 + SMALLEST
+        latest = np.maximum(latest, following / (room + count * following))
+        latest = np.minimum(latest, (1 - SMALLEST) / count)
+        others = (1 - count * latest) / room
+        proba *= np.where(mapped, (latest / p)[:, None], others[:, None])
+        proba /= row_sum(proba)[:, None]
+        return proba
+
+    def _formula(self) -> dict[str, Any]:
+        part = with_uniform(linear_formula(self.temperature_), self.uniform_weight_)
+        x, y = self.knots_.tolist(), self.values_.tolist()
+        return {
+            "kind": "confidence",
+            "part": part,
+            "zero": SMALLEST,
+            "equal": FLOAT32_ROUNDING,
+            "x": x,
+            "y": y,
+        }
+
+    def _at_temperature(self, at: AtTemperature) -> NDArray[np.float64]:
+        return mixed_with_uniform(at.proba.astype(np.float64), self.uniform_weight_)
+
+
+def _mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Return the probability to map, and a mask of the classes that have it (ties included).
+
+    Equal shares of votes of trees or neighbors may differ by the rounding of float32.
+    """
+    if proba.shape[1] == 2:
+        return proba[:, 1], np.broadcast_to([False, True], proba.shape)
+    largest = row_max(proba)
+    return largest, proba >= (largest * (1 - FLOAT32_ROUNDING))[:, None]
+
+
+def _log_odds(p: NDArray) -> NDArray:
+    return logit(np.clip(p, SMALLEST, 1 - SMALLEST))
+
+
+class StackedCalibration(PostHocCalibrator):
+    """Mix several calibrators and the unchanged probabilities, weighted by out-of-fold likelihood.
+
+    Which calibrator is best depends on how the model errs and on the number of samples. So every
+    calibrator is fitted on four fifths of the samples and predicts the rest, five times. The
+    weights of the mixture, which sum to 1, maximize the likelihood of the labels left out, under a
+    prior that counts as two samples: one shared by all components, one by the unchanged
+    probabilities and the first calibrator. The calibrators are then fitted on all samples.
+
+    The probabilities change only as far as the data support it: the mixture is mixed once more
+    with the unchanged probabilities, by Akaike's weights. The mixture gets the weight 1/2 if it
+    gains one nat of log-likelihood on the labels left out, and .98 if it gains five.
+
+    Parameters
+    ----------
+    calibrators : list of (str, PostHocCalibrator), default=None
+        Names and calibrators, the simplest first; clones are fitted, with `input` and `classes`
+        set to those of the stack. None means :class:`TemperatureScaling`,
+        :class:`StructuredVectorScaling`, :class:`StructuredMatrixScaling` with a tenth of the
+        ridge off the diagonal, and a smoothed isotonic map of the confidence. With two classes
+        the vector is left out, because the matrix is the same map. To save time, the matrix is
+        left out if ``n_samples * n_classes**2`` exceeds 5e7, and all but the temperature if
+        ``n_samples * n_classes`` does. The unchanged probabilities always take part.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. A logit of -inf is an option that the sample does not have; of the default
+        calibrators, only the temperature is used then.
+    classes : of :class:`PostHocCalibrator`
+
+    Attributes
+    ----------
+    calibrators_ : dict of str to PostHocCalibrator
+        The calibrators in the mixture, fitted on all samples.
+    weights_ : dict of str to float
+        Their weights and that of the unchanged probabilities ("as it is"), which sum to 1. A
+        calibrator with less than .1 is dropped, and the first one gets its weight.
+    log_losses_ : dict of str to float
+        Mean out-of-fold log-loss of every component, including dropped ones, and of the mixture
+        ("mixture").
+    left_out_ : dict of str to str
+        Calibrators that are not in the mixture, and why.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X.
+
+    See Also
+    --------
+    PostHocCalibratedClassifier : A classifier and this calibrator as one estimator.
+    TemperatureScaling : The simplest of the calibrators.
+
+    Notes
+    -----
+    The result is deterministic: the folds depend on the values of the samples, and not on their
+    order or that of the classes. They are not stratified, because with few samples that would
+    favor maps that learn class frequencies. With `groups`, no group is in two folds, and the
+    number of samples is reduced by the design effect: thirty equal samples of one person count as
+    one. A sample of weight k is in one fold, while k equal samples may be in several: the
+    calibrators are the same, and the weights of the mixture differ a little. With more than 20 000
+    samples, only one of the five folds is predicted.
+
+    The matrix can change the predicted class, and so can the isotonic map of two classes. Only the
+    out-of-fold likelihood guards against changes for the worse; an additional rule cost log-loss
+    and saved no predictions on the sets of the guide.
+
+    Examples
+    --------
+    >>> from skcalib.datasets import make_predictions
+    >>> from skcalib.posthoc import StackedCalibration
+    >>> y, proba, _ = make_predictions(2000, n_classes=3, temperature=2.0, random_state=0)
+    >>> stack = StackedCalibration(input="proba").fit(proba, y)
+    >>> for name, loss in stack.log_losses_.items():
+    ...     print(f"{name:18}{loss:.3f}")
+    as it is          0.733
+    temperature       0.608
+    structured_vector 0.609
+    structured_matrix 0.608
+    isotonic          0.612
+    mixture           0.607
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PostHocCalibrator._parameter_constraints,
+        "calibrators": [list, None],
+    }
+    _takes_missing_options = True
+    _has_folds = True
+
+    def __init__(
+        self,
+        calibrators: list[tuple[str, PostHocCalibrator]] | None = None,
+        *,
+        input: str = "logits",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.calibrators = calibrators
+        self.input = input
+        self.classes = classes
+
+    def _fit(
+        self,
+        scores: NDArray,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        groups: NDArray[np.intp] | None = None,
+    ) -> None:
+        if groups is not None and len(np.unique(groups)) < 2:
+            raise ValueError(
+                "groups must have at least two groups of positive weight, one to fit calibrators "
+                "and another to weigh them, got one."
+            )
+        if len(y) < 2:
+            raise ValueError(
+                "X must hold at least two samples of positive weight, one to fit calibrators and "
+                "another to weigh them, got one."
+            )
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        raw, logits = self._as_proba(scores), self._as_logits(scores)
+        if groups is not None:
+            # Ten pictures of one person are not ten samples.
+            p_label = np.maximum(raw[np.arange(len(y)), y], SMALLEST)
+            effect = design_effect(-np.log(p_label), groups, weight)
+            weight = sample_weight = weight / effect
+        n_effective = weight.sum() if groups is not None else len(y)
+        candidates = self._candidates(scores)
+        maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
+        folds = folds_at_random(raw, y, weight, 0, groups)
+        n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
+        # The probability of each label, by every component that has not seen it.
+        of_label = {name: np.empty(len(y)) for name in (AS_IT_IS, *candidates)}
+        of_label[AS_IT_IS][:] = raw[np.arange(len(y)), y]
+        for fold in range(n_folds):
+            out, rest = np.flatnonzero(folds == fold), folds != fold
+            fold_maps = self._fit_maps(
+                candidates, scores[rest], logits[rest], y[rest], weight[rest], near=maps
+            )
+            for name, proba in _predictions(fold_maps, scores[out], logits[out]):
+                of_label[name][out] = proba[np.arange(len(out)), y[out]]
+        predicted = folds < n_folds
+        of_label = {name: part[predicted] for name, part in of_label.items()}
+        self._weigh(of_label, weight[predicted])
+        self.calibrators_ = {name: maps[name] for name in maps if name not in self.left_out_}
+
+    def _weigh(self, of_label: dict[str, NDArray], weight: NDArray) -> None:
+        """Find the weights of the components, by their probabilities of the labels left out."""
+        # No logarithm of 0.
+        parts = np.column_stack(list(of_label.values()))
+        np.maximum(parts, np.finfo(np.float32).tiny, out=parts)
+        # A prior of two samples: all components share one; the unchanged model and the first map
+        # share the other.
+        prior = np.full(len(of_label), 1 / len(of_label))
+        prior[:2] += SAMPLES_OF_FIRST / len(prior[:2])
+        weights = simplex_weights(parts, weight, prior)
+        # Akaike's weights of the mixture and the unchanged model: a fitted parameter gains about
+        # a nat by chance.
+        gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - PRICE
+        weights *= expit(gain)
+        weights[0] += expit(-gain)
+        small = weights < LEAST_WEIGHT
+        small[1:2] = False
+        weights[1:2] += weights[small].sum()
+        weights[small] = 0
+        losses = -np.log(np.column_stack([parts, parts @ weights]))
+        means = np.average(losses, axis=0, weights=weight)
+        self.log_losses_ = dict(zip([*of_label, "mixture"], means.tolist()))
+        self.weights_ = dict(zip(of_label, weights.tolist()))
+        for name in [name for name in of_label if name != AS_IT_IS and not self.weights_[name]]:
+            self.left_out_[name] = f"its weight is below {LEAST_WEIGHT:.0%}"
+            del self.weights_[name]
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        logits = self._as_logits(scores)
+        found = np.empty(logits.shape, dtype=np.result_type(scores.dtype, np.float32))
+        for rows, block in by_columns(logits):
+            mixed = np.zeros_like(block)
+            if self.weights_[AS_IT_IS]:
+                mixed += self.weights_[AS_IT_IS] * self._as_proba(scores[rows])
+            for name, proba in _predictions(self.calibrators_, scores[rows], block):
+                mixed += self.weights_[name] * proba
+            found[rows] = mixed / row_sum(mixed)[:, None]
+        return found
+
+    def _formula(self) -> dict[str, Any]:
+        parts = {AS_IT_IS: {"kind": "as it is"}}
+        for name, calibrator in self.calibrators_.items():
+            parts[name] = calibrator._formula()
+        return mixture_formula([self.weights_[name] for name in parts], list(parts.values()))
+
+    def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
+        """Return the calibrators to fit, and note in `left_out_` why others are not."""
+        k = max(2, scores.shape[1])
+        self.left_out_: dict[str, str] = {}
+        chosen = self.calibrators
+        if chosen is None:
+            chosen = [("temperature", TemperatureScaling())]
+            numbers = scores.shape[0] * k
+            kinds: list[tuple[str, type[PostHocCalibrator], int]] = [
+                ("structured_vector", StructuredVectorScaling, numbers),
+                ("structured_matrix", LooseMatrixScaling, numbers * k),
+                ("isotonic", ShrunkIsotonic, numbers),
+            ]
+            # With two classes, a vector is the same map as a matrix.
+            for name, kind, numbers_per_pass in kinds[1:] if k == 2 else kinds:
+                if np.isneginf(scores).any():
+                    self.left_out_[name] = "it takes no logits of -inf"
+                elif numbers_per_pass > MOST_NUMBERS:
+                    self.left_out_[name] = f"{len(scores)} samples of {k} classes are too many"
+                else:
+                    chosen.append((name, kind()))
+        given = {"input": self.input, "classes": list(range(k))}
+        return {name: clone(calibrator).set_params(**given) for name, calibrator in chosen}
+
+    def _fit_maps(
+        self,
+        candidates: dict[str, PostHocCalibrator],
+        scores: NDArray,
+        logits: NDArray,
+        y: NDArray,
+        weight: NDArray | None,
+        near: dict[str, PostHocCalibrator] | None = None,
+    ) -> dict[str, PostHocCalibrator]:
+        """Return fitted calibrators; the search starts at `near`, fits to nearly the same data."""
+        at: AtTemperature | None = None
+        fitted = {}
+        for name, candidate in candidates.items():
+            calibrator = fitted[name] = copy(candidate)
+            if not _shares_temperature(calibrator):
+                _quietly_fit(calibrator, scores, y, weight)
+                continue
+            # What `fit` sets before `_fit`.
+            calibrator.classes_, calibrator._zero = np.arange(logits.shape[1]), self._zero
+            calibrator.n_features_in_ = scores.shape[1]
+            before: Any = None if near is None else near[name]
+            if at is None:
+                start = None if before is None else before.temperature_
+                at = fit_at_temperature(logits, y, weight, near=start)
+            calibrator._fit_at(at, y, weight, before)
+        return fitted
+
+
+def _shares_temperature(calibrator: PostHocCalibrator) -> TypeGuard[AfterTemperature]:
+    return isinstance(calibrator, AfterTemperature) and calibrator._shares_temperature()
+
+
+def _predictions(
+    maps: dict[str, PostHocCalibrator], scores: NDArray, logits: NDArray
+) -> Iterator[tuple[str, NDArray]]:
+    """Yield the probabilities of every map; a shared temperature is applied once."""
+    at: AtTemperature | None = None
+    for name, calibrator in maps.items():
+        if _shares_temperature(calibrator):
+            if at is None:
+                at = at_temperature(logits, calibrator.temperature_, calibrator.uniform_weight_)
+            yield name, calibrator._predict_at(at)
+        else:
+            yield name, calibrator._predict_proba(scores)
+
+
+def _quietly_fit(
+    calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray | None
+) -> None:
+    # Without warnings: of a temperature at its bound, which gets a low weight, and about the
+    # labels, of which all were checked together.
+    with collecting(), ignoring(UserWarning, "The number of unique classes is greater"):
+        calibrator._check_and_fit(scores, y, weight, warns=False)
+
+
+def folds_at_random(
+    proba: NDArray,
+    y: NDArray,
+    weight: NDArray,
+    seed: int,
+    groups: NDArray[np.intp] | None = None,
+) -> NDArray[np.intp]:
+    """Return the fold of every sample: random, but the same for any order of the samples.
+
+    Samples are sorted by a hash of their values; groups are kept whole, and sorted by the means of
+    their samples. The order of the classes does not matter either, unless two have the same count
+    and the same mean squared probability. Folds are not stratified: with equal class frequencies
+    in all folds, the intercepts of a map would be tested on the frequencies they were fitted to.
+    """
+    rng = np.random.default_rng(seed)
+    k = proba.shape[1]
+    # The smallest probabilities may underflow to 0.
+    with np.errstate(under="ignore"):
+        of_column = np.square(proba).mean(axis=0).round(9)
+        rank = np.argsort(np.lexsort((of_column, np.bincount(y, minlength=k))))
+        y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
+    if groups is None:
+        return _in_turns(key, y, weight, rng)
+    _, groups = np.unique(groups, return_inverse=True)
+    size = np.bincount(groups)
+    mean, of_y = (np.bincount(groups, values) / size for values in (key, y))
+    return _in_turns(mean.round(9), of_y.round(9), np.bincount(groups, weight), rng)[groups]
+
+
+def _in_turns(
+    key: NDArray, y: NDArray, weight: NDArray, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Deal entries to the folds in turn, in a random order that depends on their values."""
+    folds = np.empty(len(y), dtype=np.intp)
+    folds[np.lexsort((weight, y, key))[rng.permutation(len(y))]] = np.arange(len(y)) % N_FOLDS
+    return folds

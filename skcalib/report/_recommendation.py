@@ -1,0 +1,209 @@
+"""Calibrators, fitted out-of-fold and compared sample by sample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
+
+from ..metrics import expected_calibration_error
+from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
+from ..utils._estimators import Folds, class_columns, fit_clone
+from ._constants import FEWEST_TO_REPAIR, MANY_NUMBERS, N_BINS, N_FOLDS
+from ._data import ReportData, mean, mean_interval
+from ._document import NONE, Advice, Code, Section, Table, Text, number, percent, with_interval
+
+# In nats: a smaller difference of log-losses is rounding.
+ROUNDING = 1e-9
+
+
+def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
+    """Return scores before and after every calibrator, with paired differences.
+
+    If a calibrator is recommended, also return the data with out-of-fold calibrated probabilities:
+    the advice that follows is computed from them.
+    """
+    few_groups = data.groups is not None and len(np.unique(data.groups)) < N_FOLDS
+    if len(data.codes) < FEWEST_TO_REPAIR or len(np.unique(data.codes)) < 2 or few_groups:
+        of_groups = f", in {N_FOLDS} groups" if few_groups else ""
+        reason = f"that takes {FEWEST_TO_REPAIR} samples{of_groups} and two classes among them"
+        untried = {"table": None, "reason": reason, "best": None, "ignorant": False, "code": ""}
+        return untried, None
+    before = data.log_loss(data.proba)
+    table = [_scores(data, "as it is", data.proba, before)]
+    classes = np.arange(len(data.classes))
+    folds = _folds(data)
+    calibrated: list[tuple[NDArray[Any], NDArray[np.float64]]] = []
+    kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
+    for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
+        calibrator = kind(input="proba", classes=classes)
+        calibrated.append(_calibrated(calibrator, data, folds))
+        table.append(_scores(data, kind.__name__, calibrated[-1][0], before))
+    auto = table[1]
+    # "auto" is recommended if it gains more than chance, and the model knows something.
+    gains = auto["log_loss_difference"]["high"] < -ROUNDING
+    helps = gains and _knows_labels(data)
+    found = {
+        "table": table,
+        "reason": None,
+        "auto": auto["name"],
+        "best": auto["name"] if helps else None,
+        "ignorant": gains and not helps,
+        "code": _code(auto["name"], data.model is not None) if helps else "",
+    }
+    if not helps:
+        return found, None
+    proba, spread = calibrated[0]
+    return found, replace(data, proba=proba, spread=spread)
+
+
+def _knows_labels(data: ReportData) -> bool:
+    """Test (at 5 %) whether labels are more probable than those of other samples.
+
+    They are not if the rows of labels and probabilities are in different orders.
+    """
+    of_class = np.column_stack([data.of_class(k) for k in range(len(data.classes))])
+    frequency = data.mass @ of_class / data.mass.sum()
+    gain = data.per_sample(data.proba) - data.proba @ frequency
+    return mean_interval(gain, data.mass / data.effect(gain), level=0.9)["low"] > 0
+
+
+def _calibrated(
+    calibrator: Any, data: ReportData, folds: Folds
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return out-of-fold probabilities, and the standard deviation of every confidence.
+
+    The deviation is that over calibrators fitted to other samples, by a jackknife over the folds.
+    """
+    given = {"sample_weight": data.weight, "groups": data.groups}
+    params = {name: values for name, values in given.items() if values is not None}
+    proba, confidences = np.empty(data.proba.shape), []
+    for train, test in folds:
+        fitted = fit_clone(calibrator, data.proba, data.predictions["y_true"], train, params)
+        of_all = class_columns(fitted, data.proba, classes=calibrator.classes)
+        proba[test] = of_all[test]
+        confidences.append(of_all.max(axis=1))
+    n = len(folds)
+    return proba, np.sqrt(n - 1) * np.std(confidences, axis=0)
+
+
+def _folds(data: ReportData) -> Folds:
+    """Return shuffled folds, stratified if every class has a sample per fold."""
+    if data.groups is not None:
+        grouped = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=data.seed)
+        return list(grouped.split(data.proba, data.codes, data.groups))
+    count = np.bincount(data.codes)
+    kind = StratifiedKFold if count[count > 0].min() >= N_FOLDS else KFold
+    folds = kind(N_FOLDS, shuffle=True, random_state=data.seed)
+    return list(folds.split(data.proba, data.codes))
+
+
+def _scores(
+    data: ReportData, name: str, proba: NDArray[Any], before: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Return a row of the table; `before` are the losses before calibration."""
+    # As in the verdict: the second of two classes, else the top label.
+    judged = proba[:, 1] if proba.shape[1] == 2 else proba
+    predictions = {**data.predictions, "y_proba": judged}
+    correct = data.agreeing(proba.argmax(axis=1))
+    losses = data.log_loss(proba)
+    return {
+        "name": name,
+        "accuracy": mean(correct.astype(np.float64), data.mass),
+        "expected_calibration_error": expected_calibration_error(**predictions, n_bins=N_BINS),
+        "log_loss": mean(losses, data.mass),
+        "log_loss_difference": mean_interval(
+            losses - before, data.mass / data.effect(losses - before)
+        ),
+    }
+
+
+def _code(name: str, with_model: bool) -> str:
+    """Return Python code that calibrates, on samples that were in neither training nor test."""
+    if with_model:
+        return (
+            "from sklearn.frozen import FrozenEstimator\n"
+            "from skcalib.posthoc import PostHocCalibratedClassifier\n"
+            "model = PostHocCalibratedClassifier(FrozenEstimator(model))\n"
+            "model.fit(X_held_out, y_held_out)"
+        )
+    return (
+        f"from skcalib.posthoc import {name}\n"
+        f'calibrator = {name}(input="proba").fit(proba_held_out, y_held_out)\n'
+        "proba = calibrator.predict_proba(proba_new)"
+    )
+
+
+def advice(results: dict[str, Any]) -> Advice:
+    """Return the advice on calibration."""
+    found = results["calibrators"]
+    if found["table"] is None:
+        return Advice("No calibrator was tried", f": {found['reason']}.")
+    before, after = found["table"][:2]
+    scores = ", ".join(
+        f"{what} from {number(before[score])} to {number(after[score])}"
+        for score, what in (
+            ("log_loss", "log-loss"),
+            ("expected_calibration_error", "calibration error"),
+        )
+    )
+    tried = "on samples that it was not fitted on"
+    if found["ignorant"]:
+        return Advice(
+            "Check that the rows are in the order of the labels",
+            ": labels are no more probable than those of other samples. If the order is right, "
+            "the model knows too little to be worth calibrating.",
+        )
+    if found["best"]:
+        return Advice(
+            "Calibrate it",
+            f": {found['best']} brings the {scores}, {tried}. The code is below.",
+        )
+    if after["log_loss_difference"]["value"] < 0:
+        return Advice(
+            "Calibration may help a little",
+            f": {found['auto']} brings the {scores}, {tried}; that is within chance.",
+        )
+    if results["verdict"]["kind"] not in ("calibrated", "undecided"):
+        return Advice(
+            "No calibrator for everybody repairs it",
+            f": {found['auto']} brings the {scores}, {tried}. The cause has to be found.",
+        )
+    return Advice(
+        "Leave the probabilities as they are",
+        f": {found['auto']} brings the {scores}, {tried}, no gain.",
+    )
+
+
+def section(results: dict[str, Any]) -> Section:
+    """Return the section on calibrators, with code for the recommended one."""
+    found = results["calibrators"]
+    if found["table"] is None:
+        text = f"Calibrators were not compared: {found['reason']}."
+        return Section("What would help?", [Text(text)])
+    differences = [NONE, *(with_interval(e["log_loss_difference"]) for e in found["table"][1:])]
+    rows = [
+        [
+            entry["name"],
+            percent(entry["accuracy"]),
+            number(entry["expected_calibration_error"]),
+            number(entry["log_loss"]),
+            difference,
+        ]
+        for entry, difference in zip(found["table"], differences)
+    ]
+    header = ["probabilities", "accuracy", "calibration error", "log-loss", "difference"]
+    note = (
+        f"Calibrators are fitted out-of-fold, on {results['method']['n_folds']} folds of these "
+        "samples. Differences to the probabilities as they are, sample by sample, with intervals "
+        "of 99 %, too narrow for a few hundred samples; below 0 is better. "
+        f'{found["auto"]} is what the calibrator "auto" takes here; it is recommended where its '
+        "interval of the log-loss is below 0."
+    )
+    blocks: list[Any] = [Table(header, rows), Text(note, note=True)]
+    if found["code"]:
+        blocks.append(Code(found["code"]))
+    return Section("What would help?", blocks)

@@ -1,0 +1,675 @@
+"""Sections of the report: classes and groups, calibration, thresholds, wrong labels, method."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..metrics import (
+    CalibrationAccumulator,
+    calibration_error_interval,
+    expected_calibration_error,
+    isotonic_reliability_curve,
+    reliability_curve,
+    risk_coverage_curve,
+)
+from ..plots import ReliabilityDisplay, RiskCoverageDisplay
+from ..selection._risk_control import risk_control
+from ..utils._arrays import check_has, refuse_unreadable
+from ..utils._labels import class_positions
+from ..utils._proba import two_sided
+from ._constants import (
+    FEW,
+    LEVEL,
+    MANY_SAMPLES,
+    MANY_SATURATED,
+    N_BINS,
+    N_FOLDS,
+    N_RESAMPLES_OF_LABELS,
+    N_RISKS,
+    RISKS,
+    SPREADS,
+)
+from ._data import ReportData, fraction, mean, thinned
+from ._document import (
+    NONE,
+    Chart,
+    Picture,
+    Section,
+    Table,
+    Text,
+    count,
+    in_sentence,
+    interval,
+    label,
+    number,
+    percent,
+    percent_interval,
+    threshold,
+)
+from ._tests import chart_rows, tested_table
+
+# Classes and groups: predictions against observations.
+
+# Most rows of a table or chart; `results_` holds the others.
+N_ROWS = 20
+
+
+def class_results(data: ReportData) -> list[dict[str, Any]]:
+    """Return one entry per class: recall, precision, confidence, most frequent confusion."""
+    return [_of_class(data, k) for k in range(len(data.classes))]
+
+
+def _of_class(data: ReportData, k: int) -> dict[str, Any]:
+    labeled, answered = data.of_class(k), data.predicted == k
+    return {
+        "label": data.label(k),
+        "n_samples": round(float(labeled.sum())),
+        "n_predicted": int(answered.sum()),
+        "recall": fraction(answered, data.mass * labeled),
+        "precision": fraction(labeled[answered], data.mass[answered]),
+        "mean_confidence": mean(data.confidence[answered], data.mass[answered]),
+        "most_confused_with": _most_confused(data, k, data.mass * labeled),
+    }
+
+
+def _most_confused(data: ReportData, k: int, mass: NDArray[np.float64]) -> dict[str, Any] | None:
+    """Return the wrong class that is predicted most often for class k; `mass` is its weight."""
+    count = np.bincount(data.predicted, mass, minlength=len(data.classes))
+    count[k] = 0
+    if not count.any():
+        return None
+    other = int(count.argmax())
+    return {"label": data.label(other), "fraction": float(count[other] / mass.sum())}
+
+
+def chart(results: dict[str, Any]) -> Chart | None:
+    """Return the chart of the groups or, without groups, of the classes; None for neither."""
+    kinds = {entry["kind"] for entry in results["verdict"]["tested"]}
+    for kind in ("group", "class"):
+        if kind in kinds:
+            return _chart(results, kind)
+    return None
+
+
+def _chart(results: dict[str, Any], kind: str) -> Chart:
+    rows = chart_rows(results, kind)
+    positive = results["overview"]["n_classes"] == 2
+    does = f"class {in_sentence(results['overview']['classes'][1])}" if positive else "right"
+    by = "group" if kind == "group" else "class of the answer"
+    n_left = len(rows) - 1 - N_ROWS
+    left = f" {n_left} more are in the tables below." if n_left > 0 else ""
+    inside = ""
+    if any(row["off"] and row["low"] < row["says"] < row["high"] for row in rows):
+        inside = "Colored, but with the ring inside: off in another way, see the tables below. "
+    return Chart(
+        f"What it says (ring) and how many are {does} (dot), by {by}",
+        rows[: N_ROWS + 1],
+        "A ring outside its bar: what the model says does not fit what happens. The bars hold for "
+        f"all rows together, with 99 %. {inside}At the right: samples.{left}",
+    )
+
+
+def classes_section(results: dict[str, Any]) -> Section:
+    """Return the section of the classes; with more than two, also their tests."""
+    header = ["class", "samples", "recall", "precision", "confidence", "most often taken for"]
+    rows = []
+    for entry in results["classes"][:N_ROWS]:
+        other = entry["most_confused_with"]
+        rows.append(
+            [
+                in_sentence(entry["label"]),
+                count(entry["n_samples"]),
+                percent(entry["recall"]["value"]),
+                percent_interval(entry["precision"]),
+                percent(entry["mean_confidence"]),
+                f"{in_sentence(other['label'])} ({percent(other['fraction'])})" if other else NONE,
+            ]
+        )
+    note = (
+        "Recall: how many samples of the class are found. Precision and confidence: of the "
+        "answers that name the class, how many are right, and how many the model says are right."
+    )
+    left = len(results["classes"]) - N_ROWS
+    if left > 0:
+        note = f"{left} more classes are in results_. {note}"
+    blocks: list[Any] = [Table(header, rows), Text(note, note=True)]
+    if results["overview"]["n_classes"] > 2:
+        if results["groups"]:  # their chart is on the first screen
+            blocks.append(_chart(results, "class"))
+        blocks += tested_table(results, "class", 5 * N_ROWS)
+    return Section("Which classes?", blocks)
+
+
+def groups_section(results: dict[str, Any]) -> Section | None:
+    """Return the section of the groups; None without groups."""
+    if not results["groups"]:
+        return None
+    return Section("Which groups?", tested_table(results, "group", 5 * N_ROWS))
+
+
+# Calibration errors with intervals, and reliability curves.
+
+# Inches of a diagram and its histogram.
+TRUST_SIZE = (4.2, 4.8)
+
+
+def overview(data: ReportData) -> dict[str, Any]:
+    """Return number of samples and classes, accuracy, mean confidence and their gap."""
+    accuracy, confidence = fraction(data.correct, data.mass), mean(data.confidence, data.mass)
+    sums = data.sums("answers")
+    if sums is not None:
+        mass, said, right = sums.sum(axis=1)
+        accuracy = fraction(np.array([True, False]), np.array([right, mass - right]))
+        confidence = said / mass
+    count = np.array([data.mass @ data.of_class(k) for k in range(len(data.classes))])
+    return {
+        "title": data.title,
+        "model": data.model,
+        "n_samples": data.n_samples,
+        "total_weight": None if data.weight is None else float(data.weight.sum()),
+        "n_classes": len(data.classes),
+        "classes": [data.label(k) for k in range(len(data.classes))],
+        "accuracy": accuracy,
+        "mean_confidence": confidence,
+        "gap": confidence - accuracy["value"],
+        "largest_class": {
+            "label": data.label(int(count.argmax())),
+            "value": count.max() / count.sum(),
+        },
+    }
+
+
+def n_resamples(n_samples: int) -> int:
+    """Return 500; with more than 8 000 samples fewer, but at least 200."""
+    return int(np.clip(4_000_000 // n_samples, 200, 500))
+
+
+def trust_results(data: ReportData) -> dict[str, Any]:
+    """Return errors and curves of the top label and, with two classes, of the second one."""
+    views = {"top_label": _judged(data, data.predictions, "answers")}
+    if len(data.classes) == 2:
+        positive = _judged(data, data.of_positive_class, "positive")
+        views = {"positive_class": positive, **views}
+    return {"views": views}
+
+
+def _judged(data: ReportData, predictions: dict[str, Any], view: str) -> dict[str, Any]:
+    """Return error, interval and curves of one view, "answers" or "positive"."""
+    total = data.total
+    if total is None or data.summed != view:
+        value = expected_calibration_error(**predictions, n_bins=N_BINS)
+        low, high = _interval(data, predictions)
+        cells = reliability_curve(**predictions, n_bins=N_BINS)
+    else:
+        value, cells = total.result(), total.curve()
+        low, high = total.interval(confidence_level=LEVEL, random_state=data.seed)
+    return {
+        "errors": {"expected_calibration_error": {"value": value, "low": low, "high": high}},
+        "curve": _isotonic_curve(data, predictions),
+        "histogram": {"count": cells.bin_weight, "edges": cells.edges},
+    }
+
+
+def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, float]:
+    """Return the interval of the error; with very many samples, from sums over bins."""
+    draws: dict[str, Any] = {
+        "confidence_level": LEVEL,
+        "n_resamples": n_resamples(len(data.codes)),
+        "random_state": data.seed,
+    }
+    if len(data.codes) <= MANY_SAMPLES or data.groups is not None:
+        return calibration_error_interval(
+            **predictions, n_bins=N_BINS, groups=data.groups, **draws
+        )
+    weight = data.weight
+    if weight is not None:  # sums count samples: scale weights to the effective number
+        weight = weight * (weight.sum() / (weight @ weight))
+    sums = CalibrationAccumulator(N_BINS, labels=predictions["labels"])
+    sums.update(predictions["y_true"], predictions["y_proba"], sample_weight=weight)
+    return sums.interval(**draws)
+
+
+def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
+    if predictions["y_proba"].ndim == 2:
+        # As a binary question: was the top label right?
+        predictions = {
+            "y_true": two_sided(data.correct),
+            "y_proba": data.confidence,
+            "labels": [0, 1],
+        }
+    if data.weight is not None:
+        # The band counts samples: scale weights to the effective number.
+        effective = data.weight * (data.weight.sum() / (data.weight @ data.weight))
+        predictions = {**predictions, "sample_weight": effective}
+    curve = isotonic_reliability_curve(
+        **predictions, confidence_level=LEVEL, random_state=data.seed
+    )
+    points = thinned(curve.prob_pred)
+    return {name: values[points] for name, values in curve._asdict().items()}
+
+
+def trust_section(results: dict[str, Any]) -> Section:
+    """Return the section of calibration errors and reliability diagrams."""
+    rows, notes = [], []
+    for view, judged in results["calibration"]["views"].items():
+        error, what = judged["errors"]["expected_calibration_error"], _what(view, results)
+        rows.append([f"of the {what}", number(error["value"]), interval(error)])
+        if not error["low"] <= error["value"] <= error["high"]:
+            sentence = (
+                f"The expected calibration error of the {what} lies outside its interval, and "
+                f"that is no mistake: in {results['overview']['n_samples']} samples chance alone "
+                "makes an error of about this size. The value still contains it, the interval "
+                "does not."
+            )
+            notes.append(Text(sentence, note=True))
+    table = Table([f"expected calibration error, {N_BINS} bins", "value", "99 % interval"], rows)
+    pictures = [diagram(results, view) for view in results["calibration"]["views"]]
+    return Section("Reliability diagram and calibration errors", [table, *notes], pictures)
+
+
+def _what(view: str, results: dict[str, Any]) -> str:
+    if view == "top_label":
+        return "predicted class"
+    return f"probability of class {in_sentence(results['overview']['classes'][1])}"
+
+
+def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
+    """Return the reliability diagram of a view, by default the one of the verdict."""
+    view = view or next(iter(results["calibration"]["views"]))
+    high, low = ("too high", "too low")
+    if view == "top_label":
+        high, low = "overconfident", "underconfident"
+    caption = (
+        f"Reliability of the {_what(view, results)}: below the diagonal {high}, above it {low}. "
+        "At every confidence the band holds 99 of 100 curves of calibrated models. A quarter to "
+        "nearly half of them leave it somewhere: the verdict does not follow from it."
+    )
+    judged = results["calibration"]["views"][view]
+    points = {name: np.array(values) for name, values in judged["curve"].items()}
+    positive = view == "positive_class"
+    display = ReliabilityDisplay(
+        points["prob_true"],
+        points["prob_pred"],
+        np.array(judged["histogram"]["count"]),
+        np.array(judged["histogram"]["edges"]),
+        band=(points["lower"], points["upper"]),
+        kind="isotonic",
+        pos_label=label(results["overview"]["classes"][1]) if positive else None,
+    )
+    return Picture(lambda ax: display.plot(ax=ax), TRUST_SIZE, caption)
+
+
+# Selective prediction: error rate against coverage, and thresholds with a guarantee.
+
+# Inches of the curve.
+SELECTIVE_SIZE = (4.2, 3.2)
+
+
+def selective_results(data: ReportData) -> dict[str, Any]:
+    """Return the curve, thresholds for several limits, and the one for half the error rate."""
+    curve = risk_coverage_curve(**data.predictions)
+    points = thinned(curve.coverage)
+    error_rate = float(curve.risk[-1])
+    table = _thresholds(data, [risk for risk in RISKS if risk < error_rate][-N_RISKS:])
+    half = [entry for entry in table if entry["risk"] <= error_rate / 2]
+    return {
+        "n_samples": float(data.mass.sum()),
+        "error_rate": error_rate,
+        "table": table,
+        "promise": half[-1] if half else None,
+        "curve": {"coverage": curve.coverage[points], "risk": curve.risk[points]},
+    }
+
+
+def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
+    """Return for every risk the threshold that keeps it on new samples; none with weights."""
+    # The exact test counts samples, so there is none with weights.
+    if data.weight is not None or len(np.unique(data.codes)) < 2:
+        return []
+    found = []
+    # A calibrator fitted to other samples may give higher confidences, and answer more samples.
+    upper = data.confidence
+    if data.spread is not None:
+        upper = upper + SPREADS * data.spread
+    for risk in risks:
+        kept = risk_control(upper, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups)
+        answered = data.confidence > kept.threshold
+        answers = kept.n_accepted > 0 and bool(answered.any())
+        found.append(
+            {
+                "risk": risk,
+                "kept": answers,
+                "threshold": kept.threshold if answers else None,
+                "coverage": float(answered.mean()) if answers else 0.0,
+                "error_rate": float(1 - data.correct[answered].mean()) if answers else None,
+            }
+        )
+    return found
+
+
+def selective_section(results: dict[str, Any]) -> Section:
+    """Return the section on declining the least confident samples."""
+    selective, after = results["selective"], results["after_calibration"]
+    as_it_is = _table(selective, "confidence above")
+    blocks: list[Any] = []
+    if after is not None:
+        blocks = [
+            *_table(after["selective"], "calibrated confidence above"),
+            Text(
+                "First calibrate, then decline: these thresholds are confidences after "
+                f"{results['calibrators']['best']}, of samples that it was not fitted on. The "
+                "thresholds below are for the probabilities as they are, and keep nothing after "
+                "calibration.",
+                note=True,
+            ),
+        ]
+    blocks += as_it_is
+    if blocks:
+        note = (
+            f"Each of these limits is kept on new samples of the same kind with "
+            f"{percent(LEVEL, 0)} certainty, by skcalib.selection.SelectiveClassifier. A "
+            "threshold that just fits these samples, read off the curve, breaks its limit about "
+            "half the time."
+        )
+        blocks.append(Text(note, note=True))
+    caption = (
+        "Error rate of the most confident samples against their fraction, with a band of 95 % at "
+        "every fraction, not of the whole curve. Dotted: the best possible order."
+    )
+    curve = selective["curve"]
+    display = RiskCoverageDisplay(
+        np.array(curve["coverage"]),
+        np.array(curve["risk"]),
+        n_samples=selective["n_samples"],
+    )
+    picture = Picture(lambda ax: display.plot(ax=ax), SELECTIVE_SIZE, caption)
+    return Section("When should it decline?", blocks, [picture])
+
+
+def _table(selective: dict[str, Any], above: str) -> list[Any]:
+    rows = [
+        [
+            percent(entry["risk"]),
+            percent(entry["coverage"]) if entry["kept"] else "not promised",
+            threshold(entry["threshold"]),
+            percent(entry["error_rate"]) if entry["kept"] else NONE,
+        ]
+        for entry in selective["table"]
+    ]
+    return (
+        [Table(["wrong, at most", "samples answered", above, "wrong here"], rows)] if rows else []
+    )
+
+
+# Accuracy and calibration error after allowing for wrong labels.
+
+
+def check_finder(finder: Any, n_samples: int) -> None:
+    """Raise an error unless the finder is fitted, to the same number of samples."""
+    attributes = "label_proba_", "classes_", "noise_rate_", "noise_rate_interval_"
+    check_has(finder, *attributes, name="finder", what="a fitted LabelIssueFinder")
+    refuse_unreadable(finder.label_proba_, name="finder.label_proba_")
+    if len(finder.label_proba_) != n_samples:
+        raise ValueError(
+            f"finder must be fitted to the labels of these {n_samples} samples, got one of "
+            f"{len(finder.label_proba_)}."
+        )
+
+
+def wrong_label_results(data: ReportData) -> dict[str, Any] | None:
+    """Return accuracy and error, by the labels and by the finder's label probabilities."""
+    if data.finder is None:
+        return None
+    finder = data.finder
+    check_finder(finder, data.n_given)
+    shares = _label_proba(data)
+    least, most = finder.noise_rate_interval_
+    rate = float(finder.noise_rate_)
+    # The error changes at most by as much as the rate of wrong labels.
+    margins = max(rate - least, 0.0), max(most - rate, 0.0)
+    found = {"as_given": _measured(data, data.codes, (0.0, 0.0))}
+    found["allowed_for"] = _measured(data, shares, margins)
+    return {
+        **found,
+        "noise_rate": rate,
+        "noise_rate_interval": [float(least), float(most)],
+        "checked": bool(getattr(finder, "is_trustworthy_", False)),
+    }
+
+
+def _label_proba(data: ReportData) -> NDArray[np.float64]:
+    """Return the finder's probability of every class for every sample."""
+    column = class_positions(np.asarray(data.finder.classes_), data.classes)
+    if column.min() < 0:
+        unknown = data.finder.classes_[column < 0].tolist()
+        raise ValueError(f"finder must know no other classes than the report, got {unknown}.")
+    shares = np.zeros((len(data.codes), len(data.classes)))
+    shares[:, column] = data.finder.label_proba_[data.numbers]
+    return shares
+
+
+def _measured(
+    data: ReportData, truth: NDArray[Any], margins: tuple[float, float]
+) -> dict[str, dict[str, float]]:
+    """Return accuracy and calibration error, whose interval is widened by `margins`."""
+    given = {**data.judged, "y_true": truth}
+    low, high = calibration_error_interval(
+        **given, groups=data.groups, n_bins=N_BINS, confidence_level=LEVEL,
+        n_resamples=N_RESAMPLES_OF_LABELS, random_state=data.seed,
+    )  # fmt: skip
+    rows = np.arange(len(data.codes))
+    right = truth[rows, data.predicted] if truth.ndim == 2 else data.correct
+    return {
+        "error": {
+            "value": expected_calibration_error(**given, n_bins=N_BINS),
+            "low": max(low - margins[0], 0.0),
+            "high": min(high + margins[1], 1.0),
+        },
+        "accuracy": {"value": mean(right.astype(np.float64), data.mass)},
+    }
+
+
+def wrong_label_section(results: dict[str, Any]) -> Section | None:
+    """Return the section with both results side by side; None without a finder."""
+    found = results["wrong_labels"]
+    if found is None:
+        return None
+    given, allowed = found["as_given"], found["allowed_for"]
+    low, high = (100 * end for end in found["noise_rate_interval"])
+    rate = percent(found["noise_rate"])
+    text = (
+        f"After allowing for {rate} wrong labels ({low:.1f} to {high:.1f}), the probabilities are "
+        f"off by {percent_interval(allowed['error'])}, under the labels as they are by "
+        f"{percent_interval(given['error'])}."
+    )
+    rows = [
+        [name, percent_interval(part["error"]), percent(part["accuracy"]["value"])]
+        for name, part in (("labels as given", given), ("allowing for wrong ones", allowed))
+    ]
+    note = (
+        "Every sample counts as one of each class, weighted by how likely the finder holds that "
+        "label. Calibration errors have intervals of 99 %; the second is widened by how far the "
+        "interval of the rate of wrong labels reaches. All other parts of this page take the "
+        "labels as they are."
+    )
+    if not found["checked"]:
+        note += (
+            " Nobody has checked labels: errors that people make on hard samples look like right "
+            "labels, and stay hidden. A hundred checks settle it: "
+            "LabelIssueFinder.draw_samples_to_check."
+        )
+    return Section(
+        "And if some labels are wrong?",
+        [
+            Text(text),
+            Table(["", "calibration error", "accuracy"], rows),
+            Text(note, note=True),
+        ],
+    )
+
+
+# Notes for the reader, and how the report was computed.
+
+
+def notes(data: ReportData) -> list[str]:
+    """Return a sentence for everything in the data that limits the report."""
+    found = [
+        _about_soft_labels(data),
+        _summed(data),
+        _part(data),
+        _rare_classes(data),
+        _saturated(data),
+    ]
+    found.append(_weights(data))
+    return [sentence for sentence in found if sentence]
+
+
+def _about_soft_labels(data: ReportData) -> str | None:
+    if data.shares is None:
+        return None
+    return (
+        "Shares of people: a sample counts as one of every class, by the share of people who "
+        "chose it, and an answer is wrong by the share who disagree. The hardest samples name the "
+        "class that most chose. Averages are tested, and have ranges, as if every sample had one "
+        "label; shares vary less, so these tests and ranges are cautious."
+    )
+
+
+def _summed(data: ReportData) -> str | None:
+    if data.total is None:
+        return None
+    of = "the probability of the second class" if data.summed == "positive" else "the answers"
+    return (
+        f"Sums: the calibration error of {of} and their average are those of all "
+        f"{count(data.n_samples)} samples, of which {count(len(data.codes))} were here for all "
+        "else: curves, thresholds, classes, groups and calibrators. They are taken for a random "
+        "part."
+    )
+
+
+def _part(data: ReportData) -> str | None:
+    n, n_sampled = len(data.codes), len(data.sampled)
+    if n == n_sampled:
+        return None
+    kept = (
+        "whole groups at random" if data.groups is not None else "in which every class and group"
+    )
+    kept += "" if data.groups is not None else " has its fraction"
+    return (
+        f"Many samples: averages, ranges, the calibration error and thresholds are those of all "
+        f"{count(n)} samples. Errors that cancel on average, calibrators and labels are judged on "
+        f"{count(n_sampled)} of them, {kept}."
+    )
+
+
+def _rare_classes(data: ReportData) -> str | None:
+    count = np.array([data.of_class(k).sum() for k in range(len(data.classes))])
+    parts = []
+    few = (count > 0) & (count < FEW)
+    kinds = {"without any sample": count == 0, f"with fewer than {FEW} samples": few}
+    for what, members in kinds.items():
+        codes = np.flatnonzero(members)
+        if len(codes):
+            names = ", ".join(in_sentence(data.label(k)) for k in codes[:5])
+            parts.append(f"{len(codes)} {what} ({names}{', ...' if len(codes) > 5 else ''})")
+    return f"Classes: {'; '.join(parts)}." if parts else None
+
+
+def _saturated(data: ReportData) -> str | None:
+    saturated = (data.confidence >= 1).mean()
+    impossible = int((data.per_sample(data.proba <= 0) > 0).sum())
+    if saturated < MANY_SATURATED and not impossible:
+        return None
+    sentence = f"Saturated confidences: {100 * saturated:.1f} % of the samples say exactly 1"
+    if impossible:
+        sentence += f", and {impossible} true labels have probability 0"
+    return sentence + "; no temperature can repair these."
+
+
+def _weights(data: ReportData) -> str | None:
+    if data.weight is None:
+        return None
+    left_out = data.n_given - len(data.codes)
+    sentence = (
+        f"Weights: a weight of k counts as k samples, {data.weight.sum():.6g} in all. The tests "
+        "take a sample for one outcome whatever its weight; the hardest samples and the counts "
+        "ignore weights."
+    )
+    return sentence + (f" {left_out} samples of weight 0 are left out." if left_out else "")
+
+
+def method(data: ReportData) -> dict[str, Any]:
+    """Return versions, options, the seed and a fingerprint of the data."""
+    digest = sha256(np.ascontiguousarray(data.proba).data)
+    for start in range(0, len(data.codes), MANY_SAMPLES):
+        labels = data.classes[data.codes[start : start + MANY_SAMPLES]].tolist()
+        digest.update(repr(labels).encode(errors="backslashreplace"))
+    if data.shares is not None:
+        digest.update(np.ascontiguousarray(data.shares).data)
+    return {
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "versions": {
+            "skcalib": __version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "Python": platform.python_version(),
+        },
+        "data_sha256": digest.hexdigest(),
+        "source": data.source,
+        "n_bins": N_BINS,
+        "confidence_level": LEVEL,
+        "n_resamples": n_resamples(len(data.codes)),
+        "n_folds": N_FOLDS,
+        "n_here": len(data.codes),
+        "n_sampled": len(data.sampled),
+        "random_state": data.seed,
+    }
+
+
+def warnings_section(results: dict[str, Any]) -> Section | None:
+    """Return the section of warnings; None without any."""
+    if not results["warnings"]:
+        return None
+    return Section("What to be careful about", [Text(text) for text in results["warnings"]])
+
+
+def method_section(results: dict[str, Any]) -> Section:
+    """Return the section on methods, versions and limits of the page."""
+    method = results["method"]
+    rows = [
+        ["samples", count(results["overview"]["n_samples"])],
+        ["SHA-256 of probabilities and labels", method["data_sha256"]],
+        ["bins", str(method["n_bins"])],
+        ["level of intervals", percent(method["confidence_level"], 0)],
+        ["resamples", str(method["n_resamples"])],
+        ["folds", str(method["n_folds"])],
+        ["random_state", str(method["random_state"])],
+        *([name, version] for name, version in method["versions"].items()),
+    ]
+    if method["source"]:
+        rows[:0] = [[name, in_sentence(value)] for name, value in method["source"].items()]
+    how = (
+        "Averages are tested by the exact distribution of the number of outcomes under the "
+        "probabilities (Poisson binomial), errors that may cancel by labels drawn from the "
+        "probabilities. Everybody has half of the level, groups and classes share the other half, "
+        "and Holm's correction goes over all. Ranges invert the test; other intervals are Clopper "
+        "and Pearson's for fractions, bootstrap intervals for calibration errors, normal ones for "
+        "differences. A log-loss of a sample is at most 36: a probability of 0 counts as 2e-16."
+    )
+    not_told = (
+        "This page does not tell whether the samples are like those that the model will meet, "
+        "whether they are independent of each other (several of one person are not) and of the "
+        "training, what an error costs, or whether groups that were not given are treated alike."
+    )
+    title = "Method, versions, seed, and what this page does not tell"
+    return Section(title, [Text(how), Text(not_told), Table(["what", "value"], rows)])

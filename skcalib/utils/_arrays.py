@@ -1,0 +1,257 @@
+"""Turn user input into arrays and weights; refuse what numpy would silently misread."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from ._backends import is_chunked, to_host
+from ._output import warn
+
+_NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+
+
+def reworded(text: str, words: Mapping[str, str]) -> str:
+    """Return a text with words replaced, such as the names of arguments by those of the user."""
+    for word, given in words.items():
+        text = text.replace(word, given)
+    return text
+
+
+def with_index_of(
+    given: Any, values: NDArray[Any], rows: slice | NDArray[np.intp] = slice(None)
+) -> Any:
+    """Return these rows of values, with the index of what was given if that is of pandas."""
+    index = getattr(given, "index", None)
+    if index is None or not hasattr(index, "get_indexer"):
+        return values[rows]
+    import pandas as pd
+
+    kind = pd.Series if values.ndim == 1 else pd.DataFrame
+    return kind(values[rows], index=index[rows])
+
+
+def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return `values` as an ndarray, without a copy where numpy can share the memory.
+
+    A torch tensor may require gradients, be on a device or hold bfloat16. Masks are errors.
+    """
+    refuse_unreadable(values, name=name)
+    try:
+        return np.asarray(to_host(values))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+
+
+def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return real numbers as floats: float16, 32 and 64 as they are, others as float64."""
+    array = as_array(values, name=name)
+    if array.dtype in (np.float16, np.float32, np.float64):
+        return array
+    # Of objects, float() would make numbers of text and of durations.
+    kinds = set(map(type, array.flat)) if array.dtype.kind == "O" else ()
+    if array.dtype.kind in "biufO" and not any(issubclass(kind, _NOT_NUMBERS) for kind in kinds):
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):  # objects that are not numbers
+            pass
+    refuse_nested(array, name=name)
+    got = f"dtype {array.dtype}" if array.ndim else type(values).__name__
+    raise TypeError(f"{name} must hold real numbers, got {got}.")
+
+
+def as_features(X: Any, *, name: str = "X") -> Any:
+    """Return the `X` of an estimator as `validate_data` can read it.
+
+    Tensors become arrays; everything else, frames with their names included, stays as it is. What
+    scikit-learn would misread is an error: masks, dates and durations.
+    """
+    refuse_unreadable(X, name=name)
+    # A sparse array by keys (dok) is a mapping, for which scikit-learn has its own message.
+    if isinstance(X, Mapping | Set | Generator) and not issparse(X):
+        raise TypeError(f"{name} must be array-like, got {type(X).__name__}.")
+    try:
+        X = to_host(X)
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+    for dtype in _dtypes(X):
+        if getattr(dtype, "kind", None) in ("m", "M", "V"):
+            raise TypeError(f"{name} must hold numbers, got dtype {dtype}.")
+    return X
+
+
+def refuse_unreadable(values: Any, *, name: str) -> None:
+    """Raise for masks and for chunks, which numpy and scikit-learn misread without a warning.
+
+    They would read the entries that a mask hides, and fetch chunks from a disk or other machines.
+    """
+    if is_chunked(values):
+        by_sums = (
+            "Sums over all chunks give most errors: CalibrationAccumulator().update(y_true, "
+            "y_proba).result()."
+        )
+        listed = "The user guide lists what works on all chunks: see Dask, Spark and ray."
+        raise TypeError(
+            f"{name} must be in memory here, got a collection of dask: take a sample "
+            f"of all that is passed, such as {name}[::100].compute(). "
+            + (by_sums if name == "y_proba" else listed)
+        )
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(f"{name} must be in memory, got a LazyFrame: pass {name}.collect().")
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise ValueError(
+            f"{name} must not be masked, got a masked array; drop or fill the masked entries."
+        )
+
+
+def holds_shares(y: Any) -> bool:
+    """Tell whether `y` has the shape of shares: two axes, and several columns."""
+    if isinstance(y, list | tuple):
+        first = y[0] if len(y) else None
+        return isinstance(first, list | tuple | np.ndarray) and len(first) > 1
+    shape = getattr(y, "shape", ())
+    return isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
+
+
+def form_of(array: NDArray[Any], values: Any) -> str:
+    """Return the shape of an array or, where numpy has found no axis, the type of the values."""
+    return f"shape {array.shape}" if array.ndim else type(values).__name__
+
+
+def refuse_nested(values: Any, *, name: str) -> None:
+    """Raise for a 1-D array of arrays, such as a column of a table that holds features."""
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind == "O" and getattr(values, "ndim", None) == 1:
+        first = next(iter(values), None)
+        if isinstance(first, list | tuple | np.ndarray):
+            raise ValueError(
+                f"{name} must be an array of two dimensions, got an array of arrays: "
+                f"np.stack({name}) joins them."
+            )
+
+
+def is_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which entries are None, NaN, NaT or NA."""
+    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
+    return np.array(
+        [x is None or type(x).__name__ == "NAType" or bool(x != x) for x in entries], dtype=bool
+    )
+
+
+def _dtypes(X: Any) -> list[Any]:
+    """Return the dtypes of a frame, one for every column, or that of an array; [] without any."""
+    if isinstance(X, list | tuple):
+        return [np.asarray(X[0]).dtype] if len(X) else []
+    # `dtypes` of a DataFrame has one entry for every column; that of a Series is its dtype.
+    if hasattr(X, "dtypes"):
+        return list(X.dtypes) if hasattr(X, "columns") else [X.dtypes]
+    return [X.dtype] if hasattr(X, "dtype") else []
+
+
+def check_same_length(**arrays: NDArray[Any] | None) -> None:
+    """Raise unless all arrays, passed by the names of the arguments, have equally many rows."""
+    lengths = {name: len(array) for name, array in arrays.items() if array is not None}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            f"{' and '.join(lengths)} must have the same number of rows, "
+            f"got {' and '.join(map(str, lengths.values()))}."
+        )
+
+
+def check_weights(
+    sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
+) -> NDArray[np.float64] | None:
+    """Return weights as float64 of shape (n,), or None: non-negative, finite, not all zero."""
+    if sample_weight is None:
+        return None
+    weight = as_floats(sample_weight, name=name).astype(np.float64, copy=False)
+    if weight.ndim != 1 or weight.shape[0] != n_samples:
+        raise ValueError(f"{name} must have shape ({n_samples},), got shape {weight.shape}.")
+    fault = ~(np.isfinite(weight) & (weight >= 0))
+    if fault.any():
+        row = int(np.argmax(fault))
+        raise ValueError(
+            f"{name} must be finite and not negative, got {float(weight[row])} in row {row}."
+        )
+    if not weight.any():
+        raise ValueError(f"{name} must not be zero everywhere.")
+    return weight
+
+
+def scale_weights(weight: NDArray[np.float64] | None) -> tuple[NDArray[np.float64] | None, float]:
+    """Return weights with a maximum in [1, 2), and the power of two that they were divided by.
+
+    Sums of squares and products of such weights neither overflow nor underflow. Division by a
+    power of two changes no digit.
+    """
+    if weight is None:
+        return None, 1.0
+    # maximum = m 2**e with m in [1/2, 1): divided by 2**(e - 1), it is in [1, 2).
+    exponent = int(np.frexp(weight.max())[1]) - 1
+    return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
+
+
+def count_unit(unit: float) -> float:
+    """Return the unit of weights that count samples, clipped to [2**-100, 2**100].
+
+    Beyond these limits, the number of samples no longer changes a metric.
+    """
+    return float(np.clip(unit, 2.0**-100, 2.0**100))
+
+
+def warn_if_normalized(weight: NDArray[np.float64]) -> None:
+    """Warn where weights that count samples sum to less than half of the samples they weigh."""
+    warn_of_total(float(weight.sum()), int(np.count_nonzero(weight)))
+
+
+def warn_of_total(total: float, n_samples: int) -> None:
+    """Warn where `total`, the sum of weights, is less than half of the samples they weigh."""
+    if total < 0.5 * n_samples:
+        warn(
+            f"sample_weight sums to {total:.3g} for {n_samples} samples. A weight of k counts as "
+            "k samples, so that weights which were normalized leave hardly any: multiply them by "
+            "len(y) / sample_weight.sum()."
+        )
+
+
+def check_ndim(array: NDArray, name: str, ndim: tuple[int, ...]) -> None:
+    """Raise unless an array has one of the allowed numbers of dimensions, and is not empty."""
+    if array.ndim not in ndim or array.size == 0:
+        dims = "- or ".join(map(str, ndim))
+        raise ValueError(
+            f"{name} must be {dims}-dimensional and not empty, got shape {array.shape}."
+        )
+
+
+def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:
+    """Return finite floats with one of the allowed numbers of dimensions."""
+    array = as_floats(values, name=name)
+    check_ndim(array, name, ndim)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity.")
+    return array
+
+
+def check_mask(mask: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
+    """Return a mask of this shape."""
+    array = np.asarray(mask)
+    if array.dtype != bool or array.shape != shape:
+        raise ValueError(
+            f"{name} must be boolean and of shape {shape}, got dtype {array.dtype} and shape "
+            f"{array.shape}."
+        )
+    return array
+
+
+def check_has(value: Any, *attributes: str, name: str, what: str) -> None:
+    """Raise unless `value`, which is called `name` and must be `what`, has these attributes."""
+    for attribute in attributes:
+        if not hasattr(value, attribute):
+            raise TypeError(
+                f"{name} must be {what}, got {type(value).__name__}, which has no {attribute}."
+            )

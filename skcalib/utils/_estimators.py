@@ -1,0 +1,729 @@
+"""Estimators inside estimators: checks of X and y, clones, folds, metadata, scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from inspect import Parameter, signature
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    StratifiedGroupKFold,
+    check_cv,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.utils import InputTags, Tags, assert_all_finite, gen_batches, get_tags, indexable
+from sklearn.utils import validation as sklearn_validation
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from ._arrays import (
+    as_features,
+    check_has,
+    refuse_nested,
+)
+from ._backends import TensorRows, is_chunked, map_chunks, map_rows, on_accelerator
+from ._compat import (
+    _check_method_params,
+    _estimator_has,
+    _num_samples,
+    _routing_enabled,
+    _safe_indexing,
+    available_if,
+)
+from ._labels import (
+    check_class_labels,
+    class_positions,
+    encode,
+    group_codes,
+    shown,
+)
+from ._numeric import BLOCK_SIZE
+from ._output import naming, warn
+from ._proba import (
+    check_values,
+)
+
+
+def validate_data(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    ensure_all_finite: bool = True,
+    **options: Any,
+) -> Any:
+    """Validate by scikit-learn's function of the same name.
+
+    Tensors are read. Masks, dates and durations, which scikit-learn would misread, are errors.
+    """
+    X = as_features(X)
+    refuse_nested(X, name="X")
+    is_half = isinstance(X, np.ndarray) and X.dtype == np.float16
+    by_sum = ensure_all_finite and not is_half
+    with naming("X", "y"):
+        validated = sklearn_validation.validate_data(
+            estimator, X, y, ensure_all_finite=by_sum, **options
+        )
+        if ensure_all_finite and is_half and not get_config()["assume_finite"]:
+            _check_half_finite(X, type(estimator).__name__)
+    return validated
+
+
+def validate_rows(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    ensure_all_finite: bool = True,
+    **options: Any,
+) -> Any:
+    """Validate as `validate_data` does; on an accelerator a tensor stays, as `TensorRows`."""
+    if not on_accelerator(X) or (X.ndim != 2 and not options.get("allow_nd")):
+        return validate_data(estimator, X, y, ensure_all_finite=ensure_all_finite, **options)
+    # scikit-learn checks everything but the values on a matrix of that shape without memory.
+    stand_in = np.broadcast_to(np.zeros((), complex if X.is_complex() else float), X.shape)
+    with naming("X", "y"):
+        validated = sklearn_validation.validate_data(
+            estimator, stand_in, y, ensure_all_finite=False, **options
+        )
+    rows = TensorRows(X)
+    if ensure_all_finite:
+        rows.check_finite(estimator_name=type(estimator).__name__, input_name="X")
+    return (rows, validated[1]) if isinstance(validated, tuple) else rows
+
+
+def _check_half_finite(X: NDArray[np.float16], estimator_name: str) -> None:
+    """Raise what scikit-learn would raise for NaN and infinity in float16.
+
+    It adds up all values, which overflows, and then makes a mask as large as the data.
+    """
+    for rows in gen_batches(len(X), max(1, BLOCK_SIZE // X.shape[1])):
+        if not np.isfinite(X[rows]).all():
+            assert_all_finite(X[rows], estimator_name=estimator_name, input_name="X")
+
+
+# Calls of the estimators inside a meta-estimator, in one place.
+#
+# - They get labels as the user gave them, in folds too: `class_weight={"a": 2}` works there.
+# - Their probabilities and scores come back in the order of the classes that the caller names
+#   (:func:`class_columns`), whatever the order of `estimator.classes_`.
+# - A frozen estimator is never trained; a fitted one that will be trained again brings a warning.
+# - Samples that belong together (`groups`) stay together in all folds.
+
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def takes(function: Any, name: str) -> bool:
+    """Tell whether a function or class takes an argument of that name, or any by ``**kwargs``."""
+    parameters = signature(function).parameters.values()
+    return any(p.kind is Parameter.VAR_KEYWORD or p.name == name for p in parameters)
+
+
+def last_step(estimator: Any) -> tuple[Any, str]:
+    """Return the last step of nested Pipelines, and the prefix that its `fit` parameters have."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return estimator, prefix
+
+
+def warn_if_fitted(**estimators: Any) -> None:
+    """Warn about fitted estimators that are not frozen: clones of them will be trained anew.
+
+    Also about those inside an estimator that is not fitted, such as the classifier of a selector.
+    """
+    for name, estimator in estimators.items():
+        if isinstance(estimator, FrozenEstimator | type) or not hasattr(estimator, "fit"):
+            continue
+        if _has_learned(estimator):
+            warn(
+                f"{name} is a fitted {type(estimator).__name__} and will be trained again on the "
+                f"samples of this fit; sklearn.frozen.FrozenEstimator({name}) keeps it as it is."
+            )
+        elif hasattr(estimator, "get_params"):
+            inside = estimator.get_params(deep=False)
+            warn_if_fitted(**{f"{name}.{key}": value for key, value in inside.items()})
+
+
+def _has_learned(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+        return get_tags(estimator).requires_fit
+    except (NotFittedError, TypeError, AttributeError):  # the last two: no scikit-learn estimator
+        return False
+
+
+def fit_clone(
+    estimator: Any,
+    X: Any,
+    y: NDArray | None,
+    rows: NDArray[np.intp] | None = None,
+    params: dict[str, Any] | None = None,
+) -> Any:
+    """Return a clone fitted on all samples or on `rows`; a frozen estimator stays as it is.
+
+    Parameters of `fit` that have one entry for every sample are cut to the rows.
+    """
+    params = params or {}
+    if rows is not None:
+        params = _check_method_params(X, params, indices=rows)
+        X, y = _safe_indexing(X, rows), None if y is None else y[rows]
+    return clone(estimator).fit(X, y, **params)
+
+
+# Classes, and the columns of probabilities and scores
+
+
+def joint_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted union of the classes of `labels` and of a fitted estimator.
+
+    The classes of a frozen one must include all labels; another may have seen only some of them.
+    """
+    known = np.unique(_known_classes(estimator, np.unique(labels)))
+    if isinstance(estimator, FrozenEstimator):
+        encode(labels, known)
+        return known
+    present = np.unique(labels)
+    return present if np.isin(known, present).all() else np.union1d(present, known)
+
+
+def _known_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
+    # Without `classes_`, columns are in the order of the sorted labels, as in scikit-learn.
+    return np.asarray(getattr(estimator, "classes_", default))
+
+
+def _check_given(values: NDArray[Any], estimator: Any, X: Any) -> None:
+    """Raise for invalid probabilities, with the name of the classifier that returned them."""
+    try:
+        check_values(values, name=f"predict_proba of {type(estimator).__name__}")
+    except ValueError as error:
+        half = getattr(X, "dtype", None) in (np.float16, np.float32)
+        hint = " Features in float64 may help." if half else ""
+        raise ValueError(f"{error}{hint}") from None
+
+
+def class_columns(
+    estimator: Any,
+    X: Any,
+    classes: NDArray[Any],
+    method: str = "predict_proba",
+    *,
+    leave_out: bool = False,
+) -> NDArray[np.floating]:
+    """Return the `method` of a fitted classifier, with the columns in the order of `classes`.
+
+    `method` is "predict_proba", "predict_log_proba" or "decision_function"; scores of two classes
+    in one column, (n_samples,), are those of ``classes[1]``. A class that the classifier lacks has
+    probability 0, or the least possible score. A class of the classifier that `classes` lacks is
+    an error or, with `leave_out`, left out: then rows of probabilities may sum to less than 1.
+    """
+    values = np.asarray(getattr(estimator, method)(X))
+    if method == "predict_proba" and values.ndim == 2 and len(values):
+        _check_given(values, estimator, X)
+    known = _known_classes(estimator, classes)
+    position = class_positions(known, classes)
+    if leave_out and values.ndim == 2 and values.shape[1] == len(known):
+        values, known = values[:, position >= 0], known[position >= 0]
+        position = position[position >= 0]
+    if (position < 0).any():
+        raise ValueError(
+            f"{type(estimator).__name__} must know no other classes than {shown(classes)}, "
+            f"got {shown(known[position < 0])}."
+        )
+    if values.ndim == 1:  # the score of the second of two classes, against the first
+        if len(classes) == 2:
+            return values if position[0] == 0 else -values
+        values = np.column_stack([-values, values])
+    if values.shape[1] != len(known):
+        raise ValueError(
+            f"{method} of {type(estimator).__name__} must return one column for every class, "
+            f"{len(known)}, got shape {values.shape}."
+        )
+    if np.array_equal(position, np.arange(len(classes))):
+        return values
+    # The least score is finite because scikit-learn's checks refuse infinity.
+    dtype = np.result_type(values, np.float16)
+    absent = {"predict_proba": 0.0, "predict_log_proba": -np.inf}
+    fill = absent.get(method, np.finfo(dtype).min)
+    columns = np.full((len(values), len(classes)), fill, dtype=dtype)
+    columns[:, position] = values
+    return columns
+
+
+def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
+    """Return predicted labels (n_samples,), also from classifiers that return a column."""
+    return np.ravel(estimator.predict(X))
+
+
+# Folds
+
+
+def folds_of(
+    cv: Any,
+    X: Any,
+    labels: NDArray | None,
+    groups: Any = None,
+    *,
+    duplicates: NDArray[np.intp] | None = None,
+) -> Folds:
+    """Return (train, test) of folds that leave out every sample once.
+
+    An int is a number of folds, stratified by labels where there are any. With `groups`, the
+    samples of a group are left out together. So are samples of equal codes in `duplicates` (n,);
+    folds of a splitter are left as it draws them, and training parts lose the duplicates of test
+    rows.
+    """
+    n_samples = _num_samples(X)
+    if groups is not None and lists_folds(cv):
+        raise ValueError("groups must be None where cv lists the folds, got groups.")
+    codes = None if groups is None else group_codes(groups, n_samples)[1]
+    splitter = check_cv(_grouped(cv, groups), labels, classifier=labels is not None)
+    try:
+        if duplicates is None:
+            folds = list(splitter.split(X, labels, codes))
+        elif cv is None or isinstance(cv, Integral):
+            folds = _folds_of_distinct(splitter, X, labels, duplicates)
+        else:
+            given = splitter.split(X, labels, codes)
+            folds = [
+                (train[~np.isin(duplicates[train], duplicates[test])], test)
+                for train, test in given
+            ]
+    except ValueError as error:
+        raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
+    held_out = np.concatenate([test for _, test in folds])
+    if (np.bincount(held_out, minlength=n_samples) != 1).any():
+        raise ValueError(
+            "cv must leave out every sample exactly once, got folds that leave out "
+            f"{len(np.unique(held_out))} of {n_samples} samples in {len(held_out)} places."
+        )
+    return folds
+
+
+def lists_folds(cv: Any) -> bool:
+    """Tell whether `cv` is neither a number of folds nor a splitter, but the folds themselves."""
+    return not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
+
+
+def _folds_of_distinct(
+    splitter: Any, X: Any, labels: NDArray | None, duplicates: NDArray[np.intp]
+) -> Folds:
+    """Return folds drawn for the first of each set of duplicates; the others join its part."""
+    first = np.unique(duplicates, return_index=True)[1]
+    some = None if labels is None else labels[first]
+    folds = []
+    for train, test in splitter.split(_safe_indexing(X, first), some):
+        parts = [np.flatnonzero(np.isin(duplicates, part)) for part in (train, test)]
+        folds.append((parts[0], parts[1]))
+    return folds
+
+
+def _grouped(cv: Any, groups: Any) -> Any:
+    """Return `cv` or, for a number of folds with groups, a StratifiedGroupKFold."""
+    if groups is None or not (cv is None or isinstance(cv, Integral)):
+        return cv
+    return StratifiedGroupKFold(5 if cv is None else int(cv))
+
+
+def left_out(
+    judge: Callable[..., NDArray],
+    folds: Folds,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> NDArray:
+    """Return the rows of ``judge(train, test)`` of all folds, in the order of the samples.
+
+    `judge` has to be picklable for the processes of `n_jobs`: not a function inside a function.
+    """
+    parts = Parallel(n_jobs=n_jobs, verbose=verbose)(delayed(judge)(*fold) for fold in folds)
+    together = np.concatenate(parts)
+    values = np.empty_like(together)
+    # joblib returns the parts in the order of the folds.
+    values[np.concatenate([test for _, test in folds])] = together
+    return values
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    folds: Folds,
+    *,
+    classes: NDArray[Any],
+    method: str = "predict_proba",
+    params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+    leave_out: bool = False,
+    verbose: int = 0,
+) -> NDArray[np.floating]:
+    """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
+    columns = partial(class_columns, classes=classes, method=method, leave_out=leave_out)
+    judge = partial(_columns_of_fold, estimator, X, y, columns, params)
+    return left_out(judge, folds, n_jobs, verbose)
+
+
+def _columns_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    columns: Callable[..., NDArray],
+    params: dict[str, Any] | None,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> NDArray[np.floating]:
+    """Return the columns of the samples `test` by a clone fitted on `train`."""
+    return columns(fit_clone(estimator, X, y, train, params), _safe_indexing(X, test))
+
+
+# What an outer estimator takes over from the inner one, and passes on to it
+
+
+def show_inner(outer: Any, inner: Any) -> None:
+    """Copy `n_features_in_` and `feature_names_in_` of the fitted `inner`, where it has them."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(inner, name):
+            setattr(outer, name, getattr(inner, name))
+
+
+def common_input_tags(estimator: Any, *others: Any) -> InputTags:
+    """Return the input tags of `estimator`; sparse and NaN only where the others take them too."""
+    tags = get_tags(estimator).input_tags
+    for other in others:
+        if hasattr(other, "__sklearn_tags__"):
+            theirs = get_tags(other).input_tags
+            tags.sparse = tags.sparse and theirs.sparse
+            tags.allow_nan = tags.allow_nan and theirs.allow_nan
+    return tags
+
+
+def check_fit_takes(
+    estimator: Any, parameter: str, hint: str = "", *, name: str = "estimator"
+) -> None:
+    """Raise unless ``estimator.fit`` accepts `parameter`; `name` is what holds the estimator."""
+    if not takes(estimator.fit, parameter):
+        raise ValueError(
+            f"{name} must have the parameter {parameter!r} in its fit{hint}, got "
+            f"{type(estimator).__name__}."
+        )
+
+
+def fit_router(owner: Any, *, cv: Any = "no folds", **inner: Any) -> MetadataRouter:
+    """Return the metadata routing of `owner`, whose `fit` calls the `fit` of `inner`.
+
+    The estimators inside are passed by the names of the parameters that hold them. `groups` go to
+    `cv`, the folds of `owner`.
+    """
+    router = MetadataRouter(owner=owner).add_self_request(owner)
+    for name, estimator in inner.items():
+        fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router.add(method_mapping=fit_to_fit, **{name: estimator})
+    splitter = _grouped(cv, ())
+    if hasattr(splitter, "split") and not isinstance(cv, str):
+        fit_to_split = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=splitter, method_mapping=fit_to_split)
+    return router
+
+
+def inner_fit_params(
+    owner: Any,
+    name: str,
+    sample_weight: NDArray | None,
+    fit_params: dict[str, Any],
+    groups: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """Return the parameters that the `fit` of an inner estimator gets from the `fit` of `owner`.
+
+    `name` is the parameter of `owner` that holds the estimator. With metadata routing, it gets
+    what it requests, and `groups` are an error unless something requests them. Without, it gets
+    everything, `groups` where it takes them, and in a Pipeline the last step gets both.
+    """
+    if _routing_enabled():
+        given = {"sample_weight": sample_weight, "groups": groups}
+        given = {key: value for key, value in given.items() if value is not None}
+        return dict(process_routing(owner, "fit", **fit_params, **given)[name]["fit"])
+    inner = getattr(owner, name)
+    params = {**fit_params, **group_params(inner, groups)}
+    if sample_weight is not None:
+        params |= weight_params(inner, sample_weight, name=name)
+    return params
+
+
+def weight_params(
+    estimator: Any, sample_weight: NDArray, *, name: str = "estimator"
+) -> dict[str, Any]:
+    """Return the parameter of ``estimator.fit`` that takes weights.
+
+    In a Pipeline, the weights go to the last step; with metadata routing, to the Pipeline itself.
+    """
+    final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
+    check_fit_takes(final, "sample_weight", name=name)
+    return {f"{prefix}sample_weight": sample_weight}
+
+
+def group_params(estimator: Any, groups: ArrayLike | None) -> dict[str, Any]:
+    """Return the parameter of ``estimator.fit`` that takes groups, {} if it takes none.
+
+    Then its own folds keep groups together too. ``**kwargs`` do not count, except for a search
+    whose folds a splitter draws.
+    """
+    if groups is None:
+        return {}
+    final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
+    is_search = isinstance(final, GridSearchCV | RandomizedSearchCV) and hasattr(final.cv, "split")
+    if is_search or "groups" in signature(final.fit).parameters:
+        return {f"{prefix}groups": groups}
+    return {}
+
+
+class PredictByProba:
+    """Mixin with `predict`: the class of the largest probability."""
+
+    classes_: NDArray[Any]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of the largest probability.
+
+        Parameters
+        ----------
+        X : array-like or dask array of n_samples samples
+            What `predict_proba` takes.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        proba = self.predict_proba(X)  # type: ignore[attr-defined]
+        if is_chunked(proba):
+            return map_chunks(_largest, self.classes_, proba, dtype=self.classes_.dtype)
+        return _largest(self.classes_, proba)
+
+
+def _largest(classes: NDArray[Any], proba: NDArray) -> NDArray[Any]:
+    return classes[proba.argmax(axis=1)]
+
+
+class MetaMixin(MetaEstimatorMixin):
+    """Routing and input tags of whatever fits other estimators inside."""
+
+    estimator: Any
+    cv: Any = "no folds"
+
+    def _inside(self) -> dict[str, Any]:
+        """Return the estimators inside, by the names of the parameters that hold them."""
+        return {"estimator": self.estimator}
+
+    def _keep(self, fitted: Any, labels: NDArray[Any]) -> None:
+        """Set `estimator_`, `classes_` (with those of `labels`) and the attributes of features."""
+        self.estimator_ = fitted
+        self.classes_ = joint_classes(fitted, labels)
+        show_inner(self, fitted)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router: `fit` passes on what the estimators inside and `cv` request."""
+        return fit_router(self, cv=self.cv, **self._inside())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inside = self._inside()
+        if inside:
+            tags.input_tags = common_input_tags(*inside.values())
+        if set(inside) == {"scorer"}:  # the scorer alone decides whether labels are needed
+            tags.target_tags.required = get_tags(inside["scorer"]).target_tags.required
+        return tags
+
+
+class MetaClassifier(MetaMixin, ClassifierMixin, BaseEstimator):
+    """A classifier around a classifier, `estimator`, and possibly other estimators."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = get_tags(self._inside()["estimator"]).classifier_tags
+        return tags
+
+
+class DelegatingClassifier(MetaClassifier):
+    """A classifier whose predictions are those of the fitted classifier inside, `estimator_`.
+
+    `fit` sets `estimator_` and `classes_`, which may hold more classes than those that
+    `estimator_` was fitted on.
+    """
+
+    estimator_: Any
+    classes_: NDArray[Any]
+
+    @available_if(_estimator_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.predict, self, "X", X)
+        return predict_labels(self.estimator_, as_features(X))
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Return the class probabilities of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y_proba : ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`; 0 for a class that the classifier was not
+            fitted on.
+        """
+        check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.predict_proba, self, "X", X)
+        return class_columns(self.estimator_, as_features(X), self.classes_)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+        """Return the logarithms of the class probabilities of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`; -inf for a class that the classifier was not fitted on.
+        """
+        check_is_fitted(self)
+        return class_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Return the decision values of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            In the order of `classes_`, for two classes the value of the second; the least
+            possible number for a class that the classifier was not fitted on.
+        """
+        check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.decision_function, self, "X", X)
+        return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
+
+
+def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
+    """Return the X of a meta-estimator in a form that can be indexed, the labels and n_samples."""
+    X = as_features(X)
+    with naming("X"):
+        (X,) = indexable(X)
+        n_samples = _num_samples(X)
+    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y), n_samples)
+
+
+def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
+    labels = check_class_labels(y)
+    with naming("X", "y"):
+        X, labels = indexable(as_features(X), labels)
+    return X, labels
+
+
+# Calls of a difficulty scorer, or of a Pipeline that ends in one, for meta-estimators.
+
+
+def fit_difficulty(
+    scorer: Any, X: Any, y: ArrayLike | None = None, **fit_params: Any
+) -> tuple[Any, NDArray]:
+    """Fit a scorer, or a Pipeline that ends in one, and rank the samples that it was fitted on.
+
+    The samples pass through the transformers of a Pipeline once, by `fit_transform`, which
+    ``memory=`` can cache. `fit_params` go to the scorer itself. Where a step resamples, the scorer
+    is fitted on what the step returns, and the given samples are scored as new ones. Fits in
+    place: pass a clone. Return the fitted scorer or Pipeline, and the difficulty (n_samples,).
+    """
+    if isinstance(scorer, FrozenEstimator):
+        return scorer, score(scorer, X, y)
+    if not isinstance(scorer, Pipeline):
+        _check_scores(scorer, "fit_difficulty")
+        # A scorer without the mixin may lack `fit_ranking`.
+        ranked = getattr(scorer, "fit_ranking", scorer.fit_difficulty)
+        return scorer, ranked(X, y, **fit_params)
+    if any(_resamples(step) for _, step in scorer.steps[:-1]):
+        if fit_params:
+            raise ValueError(
+                f"{', '.join(fit_params)} must be None where a step of the Pipeline resamples, "
+                "got values for the samples before it."
+            )
+        return scorer, score(scorer.fit(X, y), X, y)
+    *steps, (name, final) = scorer.steps
+    # With memory, a Pipeline fits copies of its transformers and puts them into its steps.
+    before = Pipeline([*steps, (name, "passthrough")], memory=scorer.memory)
+    final, difficulty = fit_difficulty(final, before.fit_transform(X, y), y, **fit_params)
+    return Pipeline([*before.steps[:-1], (name, final)], memory=scorer.memory), difficulty
+
+
+def _resamples(step: Any) -> bool:
+    """Tell whether a step is a sampler, as in imbalanced-learn, which acts in `fit` alone."""
+    return hasattr(step, "fit_resample")
+
+
+def score(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray:
+    """Return the difficulty of samples by a fitted scorer, or by a Pipeline that ends in one."""
+    while isinstance(scorer, Pipeline):
+        for _, step in scorer.steps[:-1]:
+            if step not in (None, "passthrough") and not _resamples(step):
+                X = step.transform(X)
+        scorer = scorer[-1]
+    _check_scores(scorer, "difficulty")
+    return scorer.difficulty(X, y)
+
+
+def fit_difficulty_of_used(
+    scorer: Any, X: Any, y: NDArray | None, used: NDArray[np.intp], params: dict[str, Any]
+) -> tuple[Any, NDArray]:
+    """Return the scorer fitted on the samples `used` alone, and the difficulty (n_samples,).
+
+    It is NaN for the others, such as samples of weight 0, which some scorers cannot score.
+    """
+    n_samples = _num_samples(X)
+    if len(used) < n_samples:
+        params = _check_method_params(X, params, indices=used)
+        X, y = _safe_indexing(X, used), None if y is None else y[used]
+    difficulty = np.full(n_samples, np.nan)
+    fitted, difficulty[used] = fit_difficulty(scorer, X, y, **params)
+    return fitted, difficulty
+
+
+def _check_scores(scorer: Any, method: str) -> None:
+    what = "a difficulty scorer or a Pipeline that ends in one"
+    check_has(scorer, method, name="scorer", what=what)

@@ -1,1 +1,0 @@
-"""Checks of what users pass: types, shapes and values, and the order of rows and columns."""

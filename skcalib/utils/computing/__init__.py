@@ -1,1 +1,0 @@
-"""Blocks, chunks, tensors, threads and the sums over them."""

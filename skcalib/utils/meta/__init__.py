@@ -1,1 +1,0 @@
-"""Calls of other estimators and libraries; warnings, progress and docstrings."""

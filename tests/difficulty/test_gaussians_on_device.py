@@ -1,0 +1,117 @@
+"""The same distances from tensors, worked on where they lie."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from skcalib.difficulty import RelativeMahalanobisScorer, RMDScorer, _gaussians
+
+N, D, K = 600, 40, 5
+
+
+def _data(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, K, n)
+    means = np.random.default_rng(9).normal(size=(K, D))
+    return (means[y] + rng.normal(size=(n, D))).astype(np.float32), y
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(_gaussians, "BLOCK_SIZE", 64)
+    monkeypatch.setattr(_gaussians, "BLOCK_ROWS", 32)
+
+
+@pytest.mark.parametrize("options", [{}, {"relative": False}, {"normalize": True}])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "rtol"),
+    [(torch.float64, 1e-9), (torch.float32, 1e-4), (torch.float16, 1e-4), (torch.bfloat16, 1e-4)],
+)
+def test_equal_those_of_arrays(device, dtype, rtol, weighted, options):
+    X, y = _data()
+    weight = np.random.default_rng(1).integers(0, 3, N) if weighted else None
+    tensor = torch.tensor(X, device=device).to(dtype)
+    array = tensor.float().cpu().numpy() if dtype is torch.bfloat16 else tensor.cpu().numpy()
+    expected = RMDScorer(**options).fit(array, y, weight)
+    scorer = RMDScorer(**options).fit(tensor, torch.tensor(y, device=device), weight)
+    scale = np.abs(expected.transform(array)).max()
+    for call in (
+        lambda fitted, samples: fitted.difficulty(samples),
+        lambda fitted, samples: fitted.difficulty(samples, y),
+        lambda fitted, samples: fitted.score_samples(samples),
+        lambda fitted, samples: fitted.transform(samples),
+    ):
+        wanted, found = call(expected, array), call(scorer, tensor)
+        assert isinstance(found, np.ndarray)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, atol=rtol * scale)
+        # Fitted there and asked here, and the other way round.
+        np.testing.assert_allclose(call(scorer, array), wanted, atol=rtol * scale)
+        np.testing.assert_allclose(call(expected, tensor), wanted, atol=rtol * scale)
+    np.testing.assert_array_equal(scorer.predict(tensor), expected.predict(array))
+    np.testing.assert_allclose(
+        scorer.leave_one_out_difficulty(tensor, y, weight),
+        expected.leave_one_out_difficulty(array, y, weight),
+        atol=10 * rtol * scale,
+    )
+
+
+def test_samples_do_not_go_to_the_host(device, trips):
+    X, y = _data(n=4000)
+    tensor = torch.tensor(X, device=device, requires_grad=True)
+    scorer = RMDScorer(normalize=True).fit(tensor, torch.tensor(y, device=device))
+    scorer.partial_fit(tensor[:1000], y[:1000])
+    scorer.difficulty(tensor, y)
+    scorer.difficulty(tensor)
+    scorer.score_samples(tensor)
+    scorer.predict(tensor)
+    scorer.transform(tensor)
+    # Distances to all classes are the largest; the samples are 8 times as many numbers.
+    assert max(trips) == 4000 * K
+
+
+def test_parts_may_be_arrays_and_tensors(device):
+    X, y = _data()
+    tensor = torch.tensor(X, device=device)
+    mixed = RMDScorer().partial_fit(X[:200], y[:200], classes=range(K + 1))
+    mixed.partial_fit(tensor[:0], y[:0]).partial_fit(tensor[200:], y[200:])
+    whole = RMDScorer().fit(X, y)
+    np.testing.assert_allclose(mixed.difficulty(tensor), whole.difficulty(X), atol=2e-3)
+    assert np.isinf(mixed.transform(tensor)[:, K]).all()
+
+
+def test_directions_of_little_variance_are_found_in_float64(device):
+    X, y = _data()
+    X[:, 1] = X[:, 0] * (1 + 1e-5 * np.random.default_rng(3).normal(size=N))
+    tensor = torch.tensor(X, device=device)
+    np.testing.assert_allclose(
+        RMDScorer().fit(tensor, y).covariance_, RMDScorer().fit(X, y).covariance_, rtol=1e-9
+    )
+
+
+def test_bad_values_are_named(device):
+    X, y = _data()
+    tensor = torch.tensor(X, device=device)
+    scorer = RMDScorer().fit(tensor, y)
+    tensor[7, 3] = np.nan
+    for call in (scorer.transform, scorer.difficulty, scorer.predict):
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            call(tensor)
+    for fit in (scorer.fit, scorer.partial_fit, RMDScorer(normalize=True).fit):
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            fit(tensor, y)
+    with pytest.raises(ValueError, match="expecting 40 features"):
+        scorer.transform(tensor[:, :3])
+    with pytest.raises(ValueError, match="y"):
+        scorer.difficulty(torch.ones((2, D), device=device), [0, 99])
+
+
+def test_a_pickle_needs_no_device(device):
+    X, y = _data()
+    tensor = torch.tensor(X, device=device)
+    scorer = RelativeMahalanobisScorer().fit(tensor, y)
+    scorer.difficulty(tensor)
+    assert b"torch" not in pickle.dumps(scorer)

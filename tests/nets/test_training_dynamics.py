@@ -1,0 +1,142 @@
+import pickle
+
+import numpy as np
+import pytest
+import skorch
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from skorch.callbacks import Callback, EarlyStopping
+from skorch.dataset import ValidSplit
+
+from skcalib.difficulty.training_dynamics import (
+    area_under_margin,
+    forgetting_events,
+    iteration_learned,
+)
+from skcalib.metrics import predictive_entropy
+from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer, TrainingDynamics
+from skcalib.selection import MaxEntropySelector
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+
+
+class Snapshots(Callback):
+    """The probabilities of every epoch, by predict_proba."""
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        self.proba_ = [net.predict_proba(X)]
+        self.X_ = X
+
+    def on_epoch_end(self, net, **kwargs):
+        self.proba_.append(net.predict_proba(self.X_))
+
+
+def make_net(*callbacks, **params):
+    params = {
+        "max_epochs": 4,
+        "lr": 0.05,
+        "random_state": 0,
+        "batch_size": 32,
+        "optimizer": torch.optim.SGD,
+        "train_split": ValidSplit(5, stratified=True),
+        **params,
+    }
+    return CalibratedNetClassifier(MLP, callbacks=list(callbacks), **params)
+
+
+def test_record_of_all_samples_equals_predictions_epoch_by_epoch():
+    dynamics, snapshots = TrainingDynamics(), Snapshots()
+    make_net(dynamics, snapshots).fit(X, NAMES)
+    proba = np.stack(snapshots.proba_)
+    assert proba.shape == (5, 150, 3)
+    np.testing.assert_array_equal(dynamics.prediction_, proba.argmax(2))
+    np.testing.assert_array_equal(dynamics.label_, Y)
+    of_label = proba[:, np.arange(150), Y]
+    others = np.where(np.eye(3, dtype=bool)[Y], 0, proba).max(axis=2)
+    np.testing.assert_allclose(dynamics.confidence_, of_label, atol=1e-3)
+    np.testing.assert_allclose(dynamics.margin_, np.log(of_label / others), rtol=2e-3, atol=1e-3)
+    entropy = [predictive_entropy(p) for p in proba]
+    np.testing.assert_allclose(dynamics.entropy_, entropy, rtol=2e-3, atol=1e-3)
+    assert dynamics.prediction_.dtype == np.int8
+    assert {getattr(dynamics, f"{n}_").dtype for n in ("margin", "confidence", "entropy")} == {
+        np.dtype(np.float16)
+    }
+
+
+def test_feeds_the_measures_of_difficulty():
+    dynamics = TrainingDynamics()
+    make_net(dynamics, max_epochs=10).fit(X, Y)
+    assert iteration_learned(dynamics.prediction_).shape == (150,)
+    assert forgetting_events(dynamics.prediction_, dynamics.label_).shape == (150,)
+    expected = dynamics.margin_.astype(np.float64).mean(axis=0)
+    np.testing.assert_allclose(area_under_margin(dynamics.margin_), expected)
+
+
+def test_guides_another_training():
+    dynamics = TrainingDynamics()
+    make_net(dynamics).fit(X, Y)
+    selector = MaxEntropySelector(fraction=0.2)
+    net = make_net(prioritizer=EpochPrioritizer(selector, target=dynamics.entropy_))
+    assert net.fit(X, Y).history[:, "samples_seen"] == [120, 24, 24, 24]
+
+
+def test_goes_on_with_a_warm_start_and_starts_anew_with_a_cold_one():
+    dynamics = TrainingDynamics()
+    net = make_net(dynamics, max_epochs=2).fit(X, Y)
+    net.partial_fit(X, Y)
+    assert dynamics.prediction_.shape == (5, 150)
+    assert not (dynamics.prediction_ == -1).any()
+    net.partial_fit(X[:100], Y[:100])
+    assert dynamics.margin_.shape == (3, 100)
+    assert net.fit(X, Y)
+    assert dynamics.margin_.shape == (3, 150)
+
+
+def test_early_stopping_leaves_no_empty_lines():
+    dynamics = TrainingDynamics()
+    net = make_net(dynamics, EarlyStopping(patience=1, threshold=10.0), max_epochs=30)
+    net.fit(X, Y)
+    steps = len(net.history)
+    assert steps < 30
+    assert len(dynamics.margin_) in (steps, steps + 1)
+    assert np.isfinite(dynamics.margin_).all()
+
+
+def test_clone_and_pickle():
+    dynamics = TrainingDynamics()
+    net = make_net(dynamics).fit(X, Y)
+    again = dict(pickle.loads(pickle.dumps(net)).callbacks_)["TrainingDynamics"]
+    np.testing.assert_array_equal(again.margin_, dynamics.margin_)
+    fresh = clone(net)
+    assert not hasattr(fresh.callbacks[0], "margin_")
+    assert fresh.fit(X, Y).callbacks[0].get_params() == {}
+
+
+def test_large_logits_stay_finite():
+    dynamics = TrainingDynamics()
+    make_net(dynamics, lr=0.0).fit(X * 1e7, Y)
+    assert np.isfinite(dynamics.margin_).all()
+    assert np.isfinite(dynamics.entropy_).all()
+
+
+def test_needs_labels():
+    class Hidden(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(X)
+
+        def __getitem__(self, i):
+            return X[i].astype(np.float32), Y[i]
+
+    net = make_net(TrainingDynamics(), classes=[0, 1, 2], train_split=None)
+    with pytest.raises(ValueError, match="y must be given to fit for TrainingDynamics"):
+        net.fit(Hidden(), None)
+
+
+def test_needs_a_net_that_knows_its_samples():
+    net = skorch.NeuralNetClassifier(
+        MLP, module__n_features=4, module__n_classes=3, callbacks=[TrainingDynamics()]
+    )
+    with pytest.raises(TypeError, match=r"a CalibratedNetClassifier .*, got Neural"):
+        net.fit(X.astype(np.float32), Y)
