@@ -528,9 +528,7 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     distinct = dict.fromkeys(messages)
     results["warnings"] = notes + [f"Warned of on the way: {message}" for message in distinct]
     results["alignment"] = list(data.alignment)
-    if results["verdict"]["kind"] == "ignorant":  # it says of the rows what has to be said
-        results["warnings"][:0] = data.alignment
-    elif data.alignment:
+    if data.alignment:
         results["verdict"] |= {
             "kind": "alignment",
             "headline": "The labels do not fit the probabilities: look at this first.",
