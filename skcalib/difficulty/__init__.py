@@ -1,7 +1,7 @@
 """How hard is each sample?"""
 
 from ..utils._output import fill_docstrings
-from . import training_dynamics as records
+from . import training_dynamics as training_dynamics
 from ._aware import DifficultyAwareClassifier, difficulty_weights
 from ._base import DifficultyMixin
 from ._evaluation import cross_val_difficulty, error_rate_by_difficulty, score_difficulty
@@ -29,4 +29,4 @@ __all__ = [
 ]
 
 fill_docstrings(globals())
-fill_docstrings(globals() | vars(records))
+fill_docstrings(globals() | vars(training_dynamics))
