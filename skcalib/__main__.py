@@ -24,7 +24,7 @@ from .report import CalibrationReport
 from .report._data import REMEDY, alignment_of
 from .report._read import IN_ORDER, describe, read_predictions
 from .utils._arrays import reworded
-from .utils._labels import group_codes
+from .utils._labels import encode_groups
 from .utils._output import collecting
 from .utils._proba import check_predictions
 
@@ -143,7 +143,7 @@ def _write_alignment(table: dict[str, Any]) -> None:
         pos_label=table.get("pos_label"),
     )
     groups = table["groups"]
-    codes = None if groups is None else group_codes(groups, len(checked.truth))[1]
+    codes = None if groups is None else encode_groups(groups, len(checked.truth))[1]
     for finding in alignment_of(checked, table["y_true"], table["y_proba"], groups=codes):
         sys.stderr.write(f"Note: {reworded(finding, {REMEDY: IN_ORDER})}\n")
 

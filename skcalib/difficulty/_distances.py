@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
 from ..utils._backends import back_end, for_blocks, for_chunks, take_rows, to_host
-from ..utils._labels import shown
+from ..utils._labels import format_labels
 from ..utils._output import warn
 from ._gaussians import (
     GaussianStatistics,
@@ -242,7 +242,8 @@ def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any], too_
         )
     if len(classes_of_one):
         warn(
-            f"These classes have a single sample each: {shown(classes_of_one)}. It is its own "
+            f"These classes have a single sample each: {format_labels(classes_of_one)}. It is "
+            "its own "
             "class mean, so that difficulty(X, y) finds it very easy."
         )
     if too_few:

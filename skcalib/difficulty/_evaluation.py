@@ -13,10 +13,10 @@ from ..utils._arrays import check_numbers, check_same_length, check_weights
 from ..utils._compat import Interval, _safe_indexing, validate_params
 from ..utils._estimators import (
     fit_clone,
-    folds_of,
     group_params,
     last_step,
     left_out,
+    make_folds,
     samples_and_labels,
     score,
 )
@@ -24,7 +24,7 @@ from ..utils._labels import (
     as_labels,
     check_labels_like,
     class_positions,
-    duplicate_codes,
+    encode_duplicates,
     warn_of_duplicates,
 )
 
@@ -129,9 +129,9 @@ def cross_val_difficulty(
     X, labels = samples_and_labels(X, y)
     params = group_params(estimator, groups)
     if groups is None:
-        warn_of_duplicates(duplicate_codes(X, labels))
+        warn_of_duplicates(encode_duplicates(X, labels))
     judge = partial(_fold_difficulty, estimator, X, labels, params)
-    return left_out(judge, folds_of(cv, X, labels, groups), n_jobs, verbose)
+    return left_out(judge, make_folds(cv, X, labels, groups), n_jobs, verbose)
 
 
 def _fold_difficulty(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import check_weights, refuse_unreadable, warn_if_normalized
+from ..utils._arrays import check_readable, check_weights, warn_if_normalized
 from ..utils._backends import UnitRows, aligned, is_chunked, map_chunks, reduce_chunks
 from ..utils._compat import Interval, StrOptions, _fit_context, _num_samples
 from ..utils._estimators import show_inner, validate_rows
@@ -23,10 +23,10 @@ from ..utils._labels import (
     check_class_labels,
     class_positions,
     encode,
+    format_labels,
     joined_classes,
-    shown,
 )
-from ..utils._output import naming
+from ..utils._output import name_argument
 from ._base import DifficultyMixin
 from ._distances import ClassDistances, LeftOut, class_distances, warn_of_limits
 from ._gaussians import GaussianStatistics, shrunk, working_dtype
@@ -224,7 +224,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             The updated scorer. A chunk of no samples changes nothing.
         """
         is_first = not hasattr(self, "classes_")
-        with naming("X"):
+        with name_argument("X"):
             is_empty = not is_chunked(X) and _num_samples(X) == 0
         if is_empty:
             self._see_no_samples(X, classes, is_first)
@@ -380,7 +380,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             That of `leave_one_out_difficulty`; larger means harder. Infinite for a sample that is
             the only one of its class, of which `fit` warns.
         """
-        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
+        check_readable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)
         return fitted.leave_one_out_difficulty(X, y, **fit_params)
 
@@ -399,7 +399,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         difficulty : ndarray of shape (n_samples,)
             Larger means harder.
         """
-        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
+        check_readable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)
         codes = encode(check_class_labels(y), self.classes_)
         weight = fit_params.get("sample_weight")
@@ -532,8 +532,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         announced = np.unique(as_labels(classes, name="classes"))
         if not is_first and not np.array_equal(announced, self.classes_):
             raise ValueError(
-                f"classes must be those of the first call, {shown(self.classes_)}, "
-                f"got {shown(announced)}."
+                f"classes must be those of the first call, {format_labels(self.classes_)}, "
+                f"got {format_labels(announced)}."
             )
         return announced
 

@@ -37,7 +37,7 @@ from ..utils._labels import (
     check_class_labels,
     check_labels_like,
     class_positions,
-    shown,
+    format_labels,
 )
 from ..utils._output import ignoring
 
@@ -274,7 +274,7 @@ def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
         if classes.dtype.kind not in "biu" or classes.min() < 0 or classes.max() >= n_columns:
             raise ValueError(
                 f"estimator must have one output for every class, got {n_columns} outputs and "
-                f"the classes {shown(classes)} in y."
+                f"the classes {format_labels(classes)} in y."
             )
         classes = np.arange(n_columns)
     return classes[to_host(proba.argmax(1))]

@@ -21,15 +21,15 @@ from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context, _saf
 from ..utils._estimators import (
     MetaMixin,
     fit_clone,
-    folds_of,
     indexable_samples,
     inner_fit_params,
     last_step,
     left_out,
+    make_folds,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._labels import duplicate_codes, group_codes, warn_of_duplicates
+from ..utils._labels import encode_duplicates, encode_groups, warn_of_duplicates
 from ..utils._output import warn
 from ._mahalanobis import RMDScorer, gaussians_without
 from ._scorers import KNNScorer
@@ -159,7 +159,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         in_sample = self.cv is None or isinstance(self.scorer, FrozenEstimator)
         given = not (self.cv is None or self.cv == "auto" or isinstance(self.cv, Integral))
         if groups is None and not in_sample:
-            warn_of_duplicates(duplicate_codes(X, labels))
+            warn_of_duplicates(encode_duplicates(X, labels))
         one_by_one = self.cv == "auto" and groups is None
         if in_sample:
             scores = self.score_samples(X)
@@ -173,7 +173,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
             scores = _complete(-gaussians.to_all(rows, codes, lost).min(axis=1))
         else:
             cv = self.cv if given else self._splitter(n_samples, labels, groups)
-            folds = folds_of(cv, X, labels, groups)
+            folds = make_folds(cv, X, labels, groups)
             scores = left_out(partial(self._score_fold, X, labels, params), folds)
         self.offset_ = _threshold(scores, self.contamination, weight, in_sample=in_sample)
         show_inner(self, self.scorer_)
@@ -205,7 +205,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         if self.cv == "auto":
             # Not stratified: folds are so small that most of every class remains.
             kind = KFold if groups is None else GroupKFold
-            n = n_samples if groups is None else len(group_codes(groups, n_samples)[0])
+            n = n_samples if groups is None else len(encode_groups(groups, n_samples)[0])
             return kind(max(2, min(20, n)), shuffle=True, random_state=0)
         # Shuffled, since samples are often sorted by class. The seed makes fits repeatable.
         splitter = KFold if labels is None else StratifiedKFold

@@ -21,7 +21,7 @@ from ..utils._arrays import check_weights
 from ..utils._backends import on_accelerator, to_host
 from ..utils._compat import HasMethods, Interval, _fit_context, _safe_indexing, validate_parameters
 from ..utils._estimators import last_step
-from ..utils._labels import as_labels, check_labels_like, class_positions, group_codes
+from ..utils._labels import as_labels, check_labels_like, class_positions, encode_groups
 from ..utils._output import as_table, row_index
 from ._base import RequiresLabels
 from ._networks import (
@@ -293,7 +293,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
             X = np.ascontiguousarray(X)
         weight = check_weights(sample_weight, len(labels))
         # Without groups, every sample is a group.
-        codes = np.arange(len(labels)) if groups is None else group_codes(groups, len(labels))[1]
+        codes = np.arange(len(labels)) if groups is None else encode_groups(groups, len(labels))[1]
         n_groups = int(codes.max()) + 1
         n_test = self._n_test(n_groups, "n_samples" if groups is None else "n_groups")
         plans = plan_repeats(n_groups, n_test, check_random_state(self.random_state))

@@ -20,15 +20,15 @@ from ..utils._estimators import (
     MetaMixin,
     class_columns,
     fit_clone,
-    folds_of,
     inner_fit_params,
+    make_folds,
     out_of_fold,
     samples_and_labels,
     validate_data,
     validate_rows,
     warn_if_fitted,
 )
-from ..utils._labels import check_class_labels, duplicate_codes, encode, warn_of_duplicates
+from ..utils._labels import check_class_labels, encode, encode_duplicates, warn_of_duplicates
 from ..utils._proba import label_log_loss
 from ._base import DifficultyMixin, RequiresLabels
 from ._neighbors import NeighborSearch, drop
@@ -321,8 +321,8 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         weight = check_weights(sample_weight, len(labels))
         params = inner_fit_params(self, "estimator", weight, {}, groups)
         if groups is None:
-            warn_of_duplicates(duplicate_codes(X, labels))
-        folds = folds_of(self.cv, X, labels, groups)
+            warn_of_duplicates(encode_duplicates(X, labels))
+        folds = make_folds(self.cv, X, labels, groups)
         proba = out_of_fold(self.estimator, X, labels, folds, classes=self.classes_, params=params)
         return label_log_loss(proba, encode(labels, self.classes_))
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from ..utils._arrays import as_array, form_of, is_missing
-from ..utils._labels import as_labels, class_positions, group_codes, joined_classes
+from ..utils._labels import as_labels, class_positions, encode_groups, joined_classes
 from ..utils._output import row_index, warn
 from ._vote_model import Votes
 
@@ -173,7 +173,7 @@ def _coded(
         raise ValueError(
             f"{name} must have one entry for each of the {n_votes} labels, got {len(values)}."
         )
-    names, codes = group_codes(values, n_votes, name=name)
+    names, codes = encode_groups(values, n_votes, name=name)
     if names.dtype == object and is_missing(names).any():
         raise ValueError(f"{name} must have a name for every vote, got a missing value.")
     return names.tolist(), names, codes

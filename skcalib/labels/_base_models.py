@@ -37,13 +37,13 @@ from ..utils._estimators import (
     Folds,
     class_columns,
     fit_clone,
-    folds_of,
     group_params,
     last_step,
+    make_folds,
     out_of_fold,
     weight_params,
 )
-from ..utils._labels import as_labels, class_positions, match_columns, shown
+from ..utils._labels import as_labels, class_positions, format_labels, match_columns
 from ..utils._output import collecting, ignoring, warn
 from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ._constants import (
@@ -398,7 +398,7 @@ class Precomputed:
             raise ValueError(
                 f"X must have one column for each class in {name}, or be a DataFrame with columns "
                 f"named after the labels, got {n_columns} columns and {len(seen)} classes, "
-                f"{shown(seen)}."
+                f"{format_labels(seen)}."
             )
         _, classes = match_columns(
             as_labels(labels, name=name),
@@ -511,7 +511,7 @@ def judges_of(
             judges[name] = LeaveOneOut(judge, X, labels, weight)
             continue
         if folds is None:  # by the given labels: all judges and refits use the same folds
-            folds = folds_of(cv, X, labels, groups)
+            folds = make_folds(cv, X, labels, groups)
         judges[name] = OutOfFold(judge, X, weight, folds, groups=groups if asked else None)
     return judges
 
@@ -556,14 +556,14 @@ def _folds_of_default(
 ) -> Folds | None:
     """Return folds for a default judge; None if a fold could lack a second class."""
     if not isinstance(cv, Integral):
-        return folds_of(cv, X, labels, groups)
+        return make_folds(cv, X, labels, groups)
     second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
     if second < 2:
         return None
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(min(int(cv), int(largest)), shuffle=True, random_state=0)
     with ignoring(UserWarning, "The least populated class"):
-        return folds_of(splitter, X, labels, groups)
+        return make_folds(splitter, X, labels, groups)
 
 
 def distances_of_new(

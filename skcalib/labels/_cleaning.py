@@ -35,7 +35,7 @@ from ..utils._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils._labels import encode, shown
+from ..utils._labels import encode, format_labels
 from ..utils._output import warn
 from ._constants import SOFT_MASS
 from ._finder import LabelIssueFinder
@@ -333,6 +333,6 @@ def _receiver(estimator: Any) -> tuple[Any, str]:
 def _warn_of_lost(classes: NDArray[Any]) -> None:
     if len(classes):
         warn(
-            f"No sample of class {shown(classes)[1:-1]} is left after the cleaning; its "
+            f"No sample of class {format_labels(classes)[1:-1]} is left after the cleaning; its "
             "probability will be 0."
         )

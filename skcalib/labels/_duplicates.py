@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from ..utils._labels import duplicate_codes, group_codes
+from ..utils._labels import encode_duplicates, encode_groups
 from ._constants import FEW, N_NEIGHBORS, SOME_SAMPLES, STANDARD_ERRORS
 
 
@@ -41,8 +41,8 @@ class Distinct(NamedTuple):
 def distinct_of(X: Any, codes: NDArray[np.intp], groups: Any) -> Distinct:
     """Return the distinct samples: all of them with ``X=None``, and with groups."""
     n_samples = len(codes)
-    given = None if groups is None else group_codes(groups, n_samples)[1]
-    duplicates = duplicate_codes(X, codes) if X is not None and groups is None else None
+    given = None if groups is None else encode_groups(groups, n_samples)[1]
+    duplicates = encode_duplicates(X, codes) if X is not None and groups is None else None
     if duplicates is None:
         every = np.arange(n_samples)
         return Distinct(every, every, given, None)
@@ -68,7 +68,7 @@ def copied_votes(X: Any, alike: NDArray[np.intp]) -> Copied:
     every, twins = np.arange(len(alike)), None
     if len(np.unique(alike)) == len(alike):
         return Copied(None, np.ones(len(alike)))
-    copies = duplicate_codes(X)
+    copies = encode_duplicates(X)
     rows = np.stack([every if copies is None else copies, alike])
     same = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
     clear = np.zeros(len(alike), dtype=bool)

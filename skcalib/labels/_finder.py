@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils._arrays import (
     check_mask,
+    check_readable,
     check_weights,
-    refuse_unreadable,
     warn_if_normalized,
     warn_of_total,
     with_index_of,
@@ -48,13 +48,13 @@ from ..utils._estimators import (
     warn_if_fitted,
 )
 from ..utils._labels import (
-    Related,
+    RelatedSamples,
     check_class_labels,
     check_several_classes,
+    count_duplicates,
     encode,
-    group_codes,
-    n_duplicates,
-    related,
+    encode_groups,
+    find_related,
     warn_of_duplicates,
 )
 from ..utils._numeric import binomial_interval
@@ -636,8 +636,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         labels = self.classes_[estimated]
         check_several_classes(np.unique(labels), name="votes")
         self._check_judges(part, labels)
-        of_asked = None if groups is None else group_codes(groups, votes.n_samples)[1][asked]
-        found = Related(None, 0) if lists_folds(self.cv) else related(part, of_asked)
+        of_asked = None if groups is None else encode_groups(groups, votes.n_samples)[1][asked]
+        found = RelatedSamples(None, 0) if lists_folds(self.cv) else find_related(part, of_asked)
         codes, self.n_duplicates_ = found
         if copied is not None and copied.twins is not None:
             codes = copied.twins if codes is None else joined(codes, copied.twins)
@@ -670,7 +670,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         # Precomputed probabilities need no search; folds in a list are of all samples.
         as_it_is = isinstance(self.estimator, str) or lists_folds(self.cv)
         once = distinct_of(None if as_it_is else X, codes, groups)
-        self.n_duplicates_ = n_duplicates(once.duplicates)
+        self.n_duplicates_ = count_duplicates(once.duplicates)
         if groups is None:
             warn_of_duplicates(once.duplicates)
         rows, together = once.rows, once.groups
@@ -1236,7 +1236,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         'Ann'
         """
         self._check_in_memory("noise_rate_by")
-        names, codes = group_codes(by, len(self.issues_), name="by")
+        names, codes = encode_groups(by, len(self.issues_), name="by")
         wrong = self._weight * (1.0 - self.issues_["p_label_correct"])
         weight = np.maximum(np.bincount(codes, self._weight, len(names)), np.finfo(float).tiny)
         rate = np.bincount(codes, wrong, len(names)) / weight
@@ -1495,7 +1495,7 @@ def find_label_issues(
     >>> int(issues["sample"][0]), int(issues["suggested_label"][0])
     (2, 1)
     """
-    refuse_unreadable(X, name="X")
+    check_readable(X, name="X")
     if checks is not None and len(checks) != 2:
         raise ValueError(
             "checks must be a pair, positions and their true labels, got "

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, as_floats, holds_shares
+from ..utils._arrays import as_array, as_floats, is_soft
 from ..utils._backends import aligned, is_chunked, on_accelerator, reduce_chunks
 from ..utils._compat import Interval, validate_params
-from ..utils._labels import as_labels, cut
+from ..utils._labels import as_labels, shorten
 from ..utils._numeric import uniform_edges
 from ..utils._proba import Predictions, as_proba, check_predictions
 from ._calibration_error import (
@@ -181,7 +181,7 @@ class CalibrationAccumulator:
         )
         if not is_sequence or not all(name in list(_WITH_SUMS) for name in names):
             raise ValueError(
-                f"metrics must be a sequence of {list(_WITH_SUMS)}, got {cut(metrics)}."
+                f"metrics must be a sequence of {list(_WITH_SUMS)}, got {shorten(metrics)}."
             )
         # Scalars until the first update, which gives the shapes.
         self.metric_sums_ = {name: np.zeros(()) for name in names}
@@ -249,7 +249,7 @@ class CalibrationAccumulator:
         # `classes_` has the positive class last, so `pos_label` is not needed any more; but the
         # columns of shares are in the order of `labels`.
         known = self.classes_ is not None
-        as_given = not known or (holds_shares(y_true) and self.labels is not None)
+        as_given = not known or (is_soft(y_true) and self.labels is not None)
         predictions = check_predictions(
             y_true,
             y_proba,
@@ -304,7 +304,8 @@ class CalibrationAccumulator:
         metric = metric_name(metric)
         if metric not in known:
             raise ValueError(
-                f"metric must be one of {list(known)}, got {cut(metric)}; sums of others are kept "
+                f"metric must be one of {list(known)}, got {shorten(metric)}; sums of others "
+                "are kept "
                 f"if `metrics` names them: {list(_WITH_SUMS)}."
             )
         self._check_not_empty()
@@ -350,7 +351,7 @@ class CalibrationAccumulator:
         }
         metric = metric_name(metric)
         if metric not in rules:
-            raise ValueError(f"metric must be one of {list(rules)}, got {cut(metric)}.")
+            raise ValueError(f"metric must be one of {list(rules)}, got {shorten(metric)}.")
         if not 0 < confidence_level < 1:
             raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
         if not isinstance(n_resamples, Integral) or n_resamples < 1:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from ..utils._arrays import as_array, holds_shares
+from ..utils._arrays import as_array, is_soft
 from ..utils._backends import is_chunked, on_accelerator
 from ..utils._labels import as_labels
 from ..utils._proba import check_predictions
@@ -175,7 +175,7 @@ def check_alignment(
 
 def _sorted_pair(y_true: ArrayLike, y_proba: ArrayLike) -> NDArray[Any] | None:
     """Return two sorted labels for probabilities (n,), None where 1 is the positive one."""
-    if np.ndim(y_proba) != 1 or holds_shares(y_true):
+    if np.ndim(y_proba) != 1 or is_soft(y_true):
         return None
     classes = np.unique(as_labels(y_true, name="y_true"))
     if classes.dtype.kind in "iu" and (np.isin(classes, (0, 1)).all() or set(classes) <= {-1, 1}):

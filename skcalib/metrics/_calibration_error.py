@@ -20,7 +20,13 @@ from ..utils._numeric import (
     round_down,
     uniform_edges,
 )
-from ..utils._proba import Predictions, check_predictions, check_values, iter_proba_blocks, rows_of
+from ..utils._proba import (
+    Predictions,
+    check_predictions,
+    check_values,
+    expand_soft_labels,
+    iter_proba_blocks,
+)
 from ._ties import tie_groups
 
 # Confidence and correctness of predictions, and their sums over bins of confidence.
@@ -594,7 +600,7 @@ def class_sums_between(
         # class that has a share.
         truth = predictions.truth[rows]
         sample, label, mass = (
-            rows_of(truth, weight)
+            expand_soft_labels(truth, weight)
             if predictions.has_shares
             else (np.arange(len(block)), truth, weight)
         )

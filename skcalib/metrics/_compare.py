@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, ndtr
 
 from ..utils._compat import Interval, print_elapsed, validate_params
-from ..utils._labels import group_codes
+from ..utils._labels import encode_groups
 from ..utils._output import as_table
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
 from ._binned_draws import GapError
@@ -260,7 +260,7 @@ def compare_calibration(
     columns |= dict(zip(names, zip(*differences)))
     columns |= dict.fromkeys(("gain", "pvalue"), [np.nan] * len(models))
     if own:
-        codes = None if groups is None else group_codes(groups, len(recalibrated[0][1]))[1]
+        codes = None if groups is None else encode_groups(groups, len(recalibrated[0][1]))[1]
         (first, weight), *others = recalibrated
         pvalues = [paired_pvalue(first, other, weight, codes) for other, _ in others]
         columns |= {"gain": [found.distance**2 / 2 for found, _ in recalibrated]}

@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils._arrays import as_floats, check_weights
 from ..utils._compat import Interval, StrOptions, validate_params
-from ..utils._labels import column_names, group_codes
+from ..utils._labels import column_names, encode_groups
 from ..utils._output import as_table
 from ..utils._proba import check_predictions, check_values
 from ._binned_draws import GapError, OneSeed
@@ -161,8 +161,8 @@ def groupwise_calibration_error(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     predictions = check_predictions(y_true, y_proba, **given)
     truth, proba, weight = predictions.truth, predictions.proba, predictions.counts
-    names, index = group_codes(by, len(truth), name="by")
-    together = None if groups is None else group_codes(groups, len(truth), name="groups")[1]
+    names, index = encode_groups(by, len(truth), name="by")
+    together = None if groups is None else encode_groups(groups, len(truth), name="groups")[1]
     counted = np.ones(len(truth), dtype=bool) if weight is None else weight > 0
     n_samples = np.bincount(index[counted], minlength=len(names))
     groups_judged = np.flatnonzero(n_samples >= min_samples)

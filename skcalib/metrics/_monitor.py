@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from ..utils._backends import is_chunked
 from ..utils._compat import Interval, _safe_indexing, validate_params
-from ..utils._labels import group_codes, shown
+from ..utils._labels import encode_groups, format_labels
 from ._accumulator import CalibrationAccumulator
 from ._e_values import Evidence, evidence_of, explanation, log_weights
 
@@ -288,12 +288,12 @@ def _parts(
     """Return the accumulators of all groups by name."""
     if is_chunked(y_true) or is_chunked(y_proba):
         raise TypeError("by must be None where y_true or y_proba is a dask array, got groups.")
-    names, codes = group_codes(by, len(y_true), name="by")  # type: ignore[arg-type]
+    names, codes = encode_groups(by, len(y_true), name="by")  # type: ignore[arg-type]
     texts = [str(name) for name in names]
     if "" in texts or len(set(texts)) < len(texts):
         raise ValueError(
             "by must hold groups whose names are not empty and differ as text, got "
-            f"{shown(names.tolist())}."
+            f"{format_labels(names.tolist())}."
         )
     rows = [np.flatnonzero(codes == g) for g in range(len(names))]
     return {

@@ -20,9 +20,9 @@ from scipy.stats import rankdata, t
 
 from ..utils._arrays import as_array, check_numbers
 from ..utils._compat import Interval, StrOptions, validate_params
-from ..utils._labels import group_codes
+from ..utils._labels import encode_groups
 from ..utils._numeric import binomial_interval, iter_blocks
-from ..utils._output import calling, warn
+from ..utils._output import rename_argument, warn
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
 from ._per_sample import two_columns
 
@@ -197,12 +197,12 @@ def prediction_powered_interval(
     >>> round(low, 3), round(high, 3)
     (0.718, 0.773)
     """
-    with calling("y_true", "y_cheap"):
+    with rename_argument("y_true", "y_cheap"):
         given = check_predictions(y_cheap, y_proba, labels=labels, pos_label=pos_label)
     n_samples = len(given.truth)
     rows = _check_positions(checked, n_samples)
     named: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
-    with calling("y_true", "y_checked"):
+    with rename_argument("y_true", "y_checked"):
         true = check_predictions(
             y_checked,
             given.proba[rows],
@@ -404,7 +404,7 @@ def _groups_of_checked(groups: Any, n_samples: int, rows: NDArray[np.intp]) -> N
     """Return codes of the checked samples' groups from 0; without groups, each is its own."""
     if groups is None:
         return np.arange(len(rows))
-    codes = np.unique(group_codes(groups, n_samples)[1][rows], return_inverse=True)[1]
+    codes = np.unique(encode_groups(groups, n_samples)[1][rows], return_inverse=True)[1]
     if codes.max() < 1:
         raise ValueError("groups must have at least two groups with checked samples, got one.")
     return codes

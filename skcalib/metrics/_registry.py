@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from numpy.typing import ArrayLike
 
 from ..utils._compat import LabeledProbaScorer
-from ..utils._labels import cut
+from ..utils._labels import shorten
 from ._calibration_error import (
     classwise_calibration_error,
     debiased_calibration_error,
@@ -49,7 +49,7 @@ def metric_of(metric: Any) -> Any:
     if (name := metric.removeprefix("neg_")) in BY_NAME:
         return BY_NAME[name]
     names = [name for name in BY_NAME if name.endswith("calibration_error")]
-    raise ValueError(f"metric must be a function or one of {names}, got {cut(metric)}.")
+    raise ValueError(f"metric must be a function or one of {names}, got {shorten(metric)}.")
 
 
 def metric_name(metric: Any) -> Any:
@@ -154,7 +154,7 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     {'C': 1.0}
     """
     if scoring not in _METRICS:
-        raise ValueError(f"scoring must be one of {get_scorer_names()}, got {cut(scoring)}.")
+        raise ValueError(f"scoring must be one of {get_scorer_names()}, got {shorten(scoring)}.")
     return ProbabilityScorer(scoring, _METRICS[scoring], options)
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils._compat import Interval
 from ..utils._estimators import takes
-from ..utils._labels import group_codes
+from ..utils._labels import encode_groups
 from ..utils._output import warn
 from ..utils._proba import check_predictions, two_sided, with_unseen
 from ._binned_draws import GapError, OneSeed, drawn_counts, drawn_labels, gap_error, merged
@@ -149,7 +149,7 @@ class Resampled(NamedTuple):
         predictions = check_predictions(y_true, y_proba, **given)
         given_groups = groups is not None
         if given_groups:
-            groups = group_codes(groups, len(predictions.truth), name="groups")[1]
+            groups = encode_groups(groups, len(predictions.truth), name="groups")[1]
         kind = kind_of(metric)
         if kind is not None and kind.top_label:
             # From here on two classes: the confidence is the probability of "correct".

@@ -23,7 +23,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 from ..utils._arrays import check_numbers, check_weights
 from ..utils._backends import on_accelerator
 from ..utils._estimators import validate_data, validate_rows
-from ..utils._labels import check_class_labels, column_names, group_codes, match_names
+from ..utils._labels import check_class_labels, column_names, encode_groups, match_names
 from ..utils._output import warn
 from ..utils._proba import check_proba_matrix
 from ._data import FitInputs
@@ -104,7 +104,7 @@ def check_inputs(
         _as_tensor("sample_weight", weight),
         _as_tensor("difficulty_weight", difficulty),
         None if target_proba is None else _check_target(target_proba, n_samples, classes),
-        None if groups is None else group_codes(groups, n_samples)[1],
+        None if groups is None else encode_groups(groups, n_samples)[1],
     )
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..utils._backends import plain_module
 from ..utils._compat import Interval, StrOptions, all_or_nothing_of
 from ..utils._estimators import PredictByProba
-from ..utils._labels import shown
+from ..utils._labels import format_labels
 from ..utils._output import write_atomically
 from ._checks import check_names
 from ._components import first_output
@@ -59,7 +59,8 @@ def load_net(net: Any, path: Any) -> None:
     classes = np.array(record["classes"], dtype=np.dtype(record["classes_dtype"]))
     if net.classes is not None and not np.array_equal(net.classes, classes):
         raise ValueError(
-            f"classes must be None or the saved labels {shown(classes)}, got {shown(net.classes)}."
+            f"classes must be None or the saved labels {format_labels(classes)}, got "
+            f"{format_labels(net.classes)}."
         )
     with all_or_nothing_of(net):
         net._forget_features()

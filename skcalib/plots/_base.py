@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._output import calling, import_optional
+from ..utils._output import import_optional, rename_argument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -347,7 +347,7 @@ class PredictionDisplay(BaseDisplay):
     """Base of the displays of predictions of a fitted estimator."""
 
     @classmethod
-    @calling("y_true", "y")
+    @rename_argument("y_true", "y")
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
     ) -> Self:

@@ -15,7 +15,7 @@ from ..difficulty import error_rate_by_difficulty, score_difficulty
 from ..utils._arrays import check_mask, check_numbers, check_same_length, check_weights
 from ..utils._labels import as_labels
 from ..utils._numeric import binomial_interval, quantiles
-from ..utils._output import calling
+from ..utils._output import rename_argument
 from ._base import FEW, MANY_POINTS, BaseDisplay, draw_points, plain_text, point_style
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class DifficultyDisplay(BaseDisplay):
     name: str | None = None
 
     @classmethod
-    @calling("y_true", "y")
+    @rename_argument("y_true", "y")
     def from_estimator(
         cls,
         estimator: Any,

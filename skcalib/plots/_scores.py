@@ -18,7 +18,7 @@ from ..metrics import (
     score_decomposition,
 )
 from ..utils._arrays import check_numbers, check_weights
-from ..utils._labels import cut, shown
+from ..utils._labels import format_labels, shorten
 from ..utils._numeric import binomial_interval
 from ..utils._output import import_optional
 from ._base import GROUND, MARKERS, THIN, BaseDisplay, PredictionDisplay, plain_text
@@ -558,7 +558,9 @@ class LossComparisonDisplay(BaseDisplay):
         }
         if baseline is not None:
             if baseline not in values:
-                raise ValueError(f"baseline must be one of {shown(values)}, got {cut(baseline)}.")
+                raise ValueError(
+                    f"baseline must be one of {format_labels(values)}, got {shorten(baseline)}."
+                )
             reference = values.pop(baseline)
             for key, x in values.items():
                 if len(x) != len(reference):

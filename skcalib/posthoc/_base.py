@@ -18,7 +18,7 @@ from ..utils._arrays import (
     as_features,
     check_weights,
     count_unit,
-    holds_shares,
+    is_soft,
     reworded,
     scale_weights,
     warn_if_normalized,
@@ -33,11 +33,17 @@ from ..utils._labels import (
     check_several_classes,
     column_names,
     encode,
-    group_codes,
+    encode_groups,
     independent_rows,
 )
-from ..utils._output import naming, warn
-from ..utils._proba import as_shares, check_values, holds_proba, match_shares, rows_of
+from ..utils._output import name_argument, warn
+from ..utils._proba import (
+    as_soft_labels,
+    check_values,
+    expand_soft_labels,
+    holds_proba,
+    match_soft_labels,
+)
 from ._dask import ScoresInChunks
 
 # A probability of 0 counts as SMALLEST: forests and counts give zeros, and the logarithm of a
@@ -188,7 +194,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if is_chunked(X):
             return self._check_and_fit_chunks(X, y, sample_weight, groups)
         if groups is not None:
-            groups = group_codes(groups, _num_samples(X))[1]
+            groups = encode_groups(groups, _num_samples(X))[1]
         return self._check_and_fit(X, y, sample_weight, groups)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
@@ -339,7 +345,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
                 f'{type(self).__name__}(input="proba") to use them as probabilities.'
             )
         self.classes_, codes = self._read_labels(y, scores)
-        with naming("X", "y"):
+        with name_argument("X", "y"):
             check_consistent_length(scores, codes)
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if warns and not aligned and codes is not None:
@@ -349,9 +355,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             weight = weight * count_unit(unit)
             if warns:
                 warn_if_normalized(weight)
-        if holds_shares(codes):
+        if is_soft(codes):
             # One row per sample and class. Rows of a sample stay in one fold.
-            samples, codes, weight = rows_of(codes, weight)
+            samples, codes, weight = expand_soft_labels(codes, weight)
             if len(samples) > len(scores) or groups is not None:
                 groups = samples if groups is None else groups[samples]
             scores = scores[samples]
@@ -373,7 +379,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
     ) -> None:
         """Warn if columns or rows of scores seem to be in another order than the labels."""
         proba = as_proba_of(scores, logits=self.input == "logits")
-        truth = codes if holds_shares(codes) else self.classes_[codes]
+        truth = codes if is_soft(codes) else self.classes_[codes]
         findings = check_alignment(
             with_index_of(y, truth, rows),
             with_index_of(X, proba, rows),
@@ -413,7 +419,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
 
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
         X = as_features(X)
-        with naming("X"):
+        with name_argument("X"):
             n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
         # (n_samples,) is one column. If `fit` had several columns, scikit-learn raises an error.
         if n_axes == 1 and (reset or self.n_features_in_ == 1):
@@ -424,7 +430,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         )
         if may_miss and not np.isfinite(scores).all():
             missing = np.isneginf(scores)
-            with naming("X"):
+            with name_argument("X"):
                 assert_all_finite(np.where(missing, 0, scores), input_name="X")
             if missing.all(axis=1).any():
                 row = int(np.argmax(missing.all(axis=1)))
@@ -440,13 +446,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         """Return the label of every column, and the column of every sample's label or shares."""
         # One column is the score of the second of two classes.
         n_classes = max(2, scores.shape[1])
-        if holds_shares(y):
+        if is_soft(y):
             classes = None if self.classes is None else column_or_1d(self.classes)
             if classes is not None:
                 what = "one for every column of X"
                 check_column_labels(classes, n_classes, what=what, name="classes")
-            shares, classes = match_shares(
-                as_shares(y, name="y"),
+            shares, classes = match_soft_labels(
+                as_soft_labels(y, name="y"),
                 column_names(y),
                 classes,
                 n_classes,

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights, holds_shares
+from ..utils._arrays import as_features, check_weights, is_soft
 from ..utils._backends import is_chunked, map_rows
 from ..utils._compat import (
     HasMethods,
@@ -31,14 +31,19 @@ from ..utils._estimators import (
     PredictByProba,
     class_columns,
     fit_clone,
-    folds_of,
     inner_fit_params,
+    make_folds,
     out_of_fold,
     samples_and_labels,
     takes,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes, duplicate_codes, group_codes, warn_of_duplicates
+from ..utils._labels import (
+    check_several_classes,
+    encode_duplicates,
+    encode_groups,
+    warn_of_duplicates,
+)
 from ._base import PostHocCalibrator
 from ._groupwise import GroupwiseCalibration
 from ._registry import CALIBRATORS, calibrator_of
@@ -221,7 +226,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             )
         if is_chunked(X):
             return self._fit_chunks(X, y, sample_weight, groups)
-        if holds_shares(y):
+        if is_soft(y):
             return self._fit_to_shares(X, y, sample_weight, groups)
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
@@ -229,13 +234,13 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator)
         if groups is None:
-            warn_of_duplicates(duplicate_codes(X, labels))
+            warn_of_duplicates(encode_duplicates(X, labels))
         params = inner_fit_params(self, "estimator", weight, fit_params, groups)
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
         scores = self._fit_classifiers(X, labels, folds, params)
         # The calibrator's own folds keep the same groups together.
-        codes = None if groups is None else group_codes(groups, len(labels))[1]
+        codes = None if groups is None else encode_groups(groups, len(labels))[1]
         # If y has all classes, the calibrator finds them itself.
         classes = None if np.isin(self.classes_, labels).all() else self.classes_.tolist()
         return self._fit_calibrator(X, scores, labels, weight, codes, classes)
@@ -289,7 +294,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
         scores = class_columns(self.estimator_, X, self.classes_, self._method())
-        codes = None if groups is None else group_codes(groups, len(scores))[1]
+        codes = None if groups is None else encode_groups(groups, len(scores))[1]
         classes = self.classes_.tolist()
         return self._fit_calibrator(X, scores, shares, sample_weight, codes, classes)
 
@@ -389,4 +394,4 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 f"y must hold at least as many samples of a class as cv has folds, {n_splits}, "
                 f"got {count.min()} of class {classes[count.argmin()].tolist()!r}."
             )
-        return folds_of(self.cv, X, labels, groups)
+        return make_folds(self.cv, X, labels, groups)

@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
 from ..utils._arrays import (
+    check_readable,
     check_weights,
     count_unit,
-    holds_shares,
-    refuse_unreadable,
+    is_soft,
     scale_weights,
 )
 from ..utils._compat import StrOptions, _fit_context
-from ..utils._labels import group_codes
-from ..utils._proba import rows_of
+from ..utils._labels import encode_groups
+from ..utils._proba import expand_soft_labels
 from ._base import SMALLEST, PostHocCalibrator
 from ._constants import FRACTIONS, LEAST_SAMPLES, MOST_CLASSES_TO_SHIFT, NONE_DIFFERS, SPREADS
 from ._registry import CALIBRATORS, calibrator_of
@@ -164,13 +164,13 @@ class GroupwiseCalibration(PostHocCalibrator):
         proba = super().predict_proba(X)
         if by is None:
             by = np.zeros(len(proba), dtype=int)
-        self.groups_, of_sample = group_codes(by, len(proba), name="by")
+        self.groups_, of_sample = encode_groups(by, len(proba), name="by")
         weight, unit = scale_weights(check_weights(sample_weight, len(proba)))
         weight = np.ones(len(proba)) if weight is None else weight * count_unit(unit)
         _, codes = self._read_labels(y, self._read_scores(X, reset=False))
         logs = _log(proba)
-        if holds_shares(codes):
-            samples, codes, weight = rows_of(codes, weight)
+        if is_soft(codes):
+            samples, codes, weight = expand_soft_labels(codes, weight)
             logs, of_sample = logs[samples], of_sample[samples]
         self._fit_groups(logs, codes, weight, of_sample)
         return self
@@ -192,11 +192,11 @@ class GroupwiseCalibration(PostHocCalibrator):
         proba : ndarray of shape (n_samples, n_classes)
             Probabilities in the order of `classes_`; rows sum to 1.
         """
-        refuse_unreadable(X, name="X")  # no dask arrays: the groups are in memory
+        check_readable(X, name="X")  # no dask arrays: the groups are in memory
         proba = super().predict_proba(X)
         if by is None:
             return proba
-        names, of_sample = group_codes(by, len(proba), name="by")
+        names, of_sample = encode_groups(by, len(proba), name="by")
         position = {name: k for k, name in enumerate(self.groups_.tolist())}
         group = np.array([position.get(name, -1) for name in names.tolist()])[of_sample]
         differs = self.shifts_.any(axis=1) | (self.slopes_ != 0)

@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from ..metrics._temperature_fit import best_uniform_weight, uniform_prior
-from ..utils._backends import cells_of
+from ..utils._backends import compute_log_bins
 from ..utils._compat import Interval, StrOptions
 from ..utils._numeric import bin_index, bin_sums, quantile_sums, uniform_edges
 from ._base import SMALLEST, PostHocCalibrator
@@ -50,7 +50,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
     def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
         """Return sums over samples, from which `_fit_sums` learns the map of one class."""
         summands = np.where(positive, sample_weight, 0), sample_weight, sample_weight * p
-        return cells_of(p, np.array(summands), are_proba=True)
+        return compute_log_bins(p, np.array(summands), are_proba=True)
 
     def _fit_sums(self, sums: Any) -> Any:
         """Return the map of one class, as :meth:`_fit_class` does.
@@ -390,7 +390,7 @@ class BetaCalibration(OneVsRestCalibrator):
     def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
         of_features = sample_weight * _features(p)[:, :2].T
         summands = np.where(positive, sample_weight, 0), sample_weight, *of_features
-        return cells_of(p, np.array(summands), are_proba=True)
+        return compute_log_bins(p, np.array(summands), are_proba=True)
 
     def _fit_sums(self, sums: Any) -> BetaMap:
         positives, total, *of_features = sums.sums

@@ -18,7 +18,7 @@ from ..utils._arrays import as_floats
 from ..utils._compat import Interval, StrOptions, _fit_context
 from ..utils._labels import check_column_labels
 from ..utils._numeric import binomial_interval
-from ..utils._output import calling, warn
+from ..utils._output import rename_argument, warn
 from ..utils._proba import SMALLEST_PROBABILITY
 from ._base import PostHocCalibrator, linear_formula
 from ._constants import (
@@ -428,7 +428,7 @@ class PriorShift(PostHocCalibrator):
     def _training_proba(self) -> NDArray[np.float64] | None:
         if self.training_scores is None:
             return None
-        with calling("X", "training_scores"):
+        with rename_argument("X", "training_scores"):
             return self._probabilities(self._read_scores(self.training_scores, reset=False))
 
     def _known_training_priors(self, training_proba: NDArray | None) -> NDArray[np.float64] | None:

@@ -24,7 +24,7 @@ from ..utils._arrays import reworded, with_index_of
 from ..utils._labels import (
     _DISTINCT_OF_TABLE,
     design_effect,
-    group_codes,
+    encode_groups,
     independent_rows,
 )
 from ..utils._numeric import binomial_interval, uniform_edges
@@ -272,11 +272,11 @@ def read_data(
                 "finder must be None if y_true holds shares of people, got a finder, which is for "
                 "labels. Its probabilities, finder.label_proba_, can be y_true."
             )
-    together = None if groups is None else _numbered(group_codes(groups, n_given)[1][kept])
+    together = None if groups is None else _numbered(encode_groups(groups, n_given)[1][kept])
     if groups is None:
         warn_of_table_twice(codes[kept], proba[kept])
     weight = None if weight is None else weight[kept]
-    of_sample = None if groups is None else group_codes(groups, n_given)[1]
+    of_sample = None if groups is None else encode_groups(groups, n_given)[1]
     named = named or (labels is None and pos_label is None)
     alignment = alignment_of(checked, y_true, y_proba, groups=of_sample, named=named)
     if remedy is not None:
@@ -389,7 +389,7 @@ def _read_groups(by: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, G
     for name, values in columns:
         if str(name) in read:
             raise ValueError(f"by must have distinct names, got {str(name)!r} twice.")
-        labels, codes = group_codes(values, n_samples, name="by")
+        labels, codes = encode_groups(values, n_samples, name="by")
         used, codes = np.unique(codes[kept], return_inverse=True)
         shown = [label(x) for x in apart([_group_name(x) for x in labels[used].tolist()])]
         read[str(name)] = Groups(shown, codes)

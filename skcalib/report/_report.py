@@ -16,8 +16,8 @@ from scipy.sparse import issparse
 from ..metrics import CalibrationAccumulator
 from ..utils._arrays import check_has
 from ..utils._compat import print_elapsed
-from ..utils._labels import shown
-from ..utils._output import calling, collecting, warn, write_atomically
+from ..utils._labels import format_labels
+from ..utils._output import collecting, rename_argument, warn, write_atomically
 from . import _compare, _recommendation, _samples, _sections, _summary, _tests
 from ._constants import TOLERANCE
 from ._data import ReportData, check_sums, plain, read_data
@@ -80,7 +80,7 @@ class CalibrationReport:
         self.results_ = results
 
     @classmethod
-    @calling("y_true", "y")
+    @rename_argument("y_true", "y")
     def from_estimator(
         cls,
         estimator: Any,
@@ -423,11 +423,16 @@ class CalibrationReport:
         """
         paired = not isinstance(y_true, Mapping)
         if not isinstance(y_probas, Mapping) or len(y_probas) < 2:
-            got = shown(y_probas) if isinstance(y_probas, Mapping) else type(y_probas).__name__
+            got = (
+                format_labels(y_probas)
+                if isinstance(y_probas, Mapping)
+                else type(y_probas).__name__
+            )
             raise ValueError(f"y_probas must be a dict of two or more models, got {got}.")
         if not paired and list(y_true) != list(y_probas):
             raise ValueError(
-                f"y_true must have the names of y_probas, {shown(y_probas)}, got {shown(y_true)}."
+                f"y_true must have the names of y_probas, {format_labels(y_probas)}, got "
+                f"{format_labels(y_true)}."
             )
         given = {"labels": labels, "pos_label": pos_label, "sample_weight": sample_weight}
         given |= {"random_state": random_state, "groups": groups}

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..labels import LabelIssueFinder
-from ..utils._arrays import refuse_unreadable
+from ..utils._arrays import check_readable
 from ..utils._labels import encode
 from ..utils._output import import_optional, row_index, write_atomically
 from ._samples import image_uri
@@ -146,7 +146,7 @@ class LabelReviewPage:
             than the finder, or if `X` holds the finder's own input probabilities.
         """
         check_is_fitted(finder)
-        refuse_unreadable(finder.issues_, name="finder.issues_")
+        check_readable(finder.issues_, name="finder.issues_")
         n_samples = len(finder.issues_)
         _check_containers({"X": X, "images": images, "texts": texts}, finder, n_samples)
         rows = _rows(finder, positions, n_samples)

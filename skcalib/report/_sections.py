@@ -23,7 +23,7 @@ from ..metrics import (
 )
 from ..plots import ReliabilityDisplay, RiskCoverageDisplay
 from ..selection._risk_control import risk_control
-from ..utils._arrays import check_has, refuse_unreadable
+from ..utils._arrays import check_has, check_readable
 from ..utils._labels import class_positions
 from ..utils._proba import two_sided
 from ._constants import (
@@ -417,7 +417,7 @@ def check_finder(finder: Any, n_samples: int) -> None:
     """Raise an error unless the finder is fitted, to the same number of samples."""
     attributes = "label_proba_", "classes_", "noise_rate_", "noise_rate_interval_"
     check_has(finder, *attributes, name="finder", what="a fitted LabelIssueFinder")
-    refuse_unreadable(finder.label_proba_, name="finder.label_proba_")
+    check_readable(finder.label_proba_, name="finder.label_proba_")
     if len(finder.label_proba_) != n_samples:
         raise ValueError(
             f"finder must be fitted to the labels of these {n_samples} samples, got one of "

@@ -22,11 +22,11 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
-from ..utils._arrays import as_features, holds_shares, reworded, with_index_of
+from ..utils._arrays import as_features, is_soft, reworded, with_index_of
 from ..utils._backends import (
-    Cells,
+    LogBins,
     aligned,
-    cells_of,
+    compute_log_bins,
     distinct,
     is_chunked,
     map_rows,
@@ -44,9 +44,9 @@ from ..utils._estimators import (
     DelegatingClassifier,
     class_columns,
     fit_clone,
-    folds_of,
     inner_fit_params,
     left_out,
+    make_folds,
     predict_labels,
     samples_and_labels,
     warn_if_fitted,
@@ -56,12 +56,12 @@ from ..utils._labels import (
     check_several_classes,
     column_names,
     encode,
-    related,
-    shown,
+    find_related,
+    format_labels,
     warn_of_duplicates,
 )
-from ..utils._output import calling, warn
-from ..utils._proba import as_shares, match_shares
+from ..utils._output import rename_argument, warn
+from ..utils._proba import as_soft_labels, match_soft_labels
 from ._risk_control import RiskControl, risk_control, risk_control_of_counts
 
 _FROM_PROBA = {
@@ -294,7 +294,7 @@ class SelectiveClassifier(DelegatingClassifier):
                 "sample_weight must be None, got weights: the test behind the guarantee counts "
                 "samples, and weighted counts have no exact binomial distribution."
             )
-        if holds_shares(y):
+        if is_soft(y):
             return self._fit_to_shares(X, y, groups)
         X, labels = samples_and_labels(X, y)
         check_several_classes(np.unique(labels))
@@ -303,12 +303,12 @@ class SelectiveClassifier(DelegatingClassifier):
         params = inner_fit_params(self, "estimator", None, fit_params, groups)
         frozen = isinstance(self.estimator, FrozenEstimator)
         ready = isinstance(self.confidence, str | FrozenEstimator)
-        codes, self.n_duplicates_ = related(X, groups, labels)
+        codes, self.n_duplicates_ = find_related(X, groups, labels)
         duplicates = codes if groups is None else None
         warn_of_duplicates(duplicates)
         folds = None
         if not (frozen and ready):
-            folds = folds_of(self.cv, X, labels, groups, duplicates=duplicates)
+            folds = make_folds(self.cv, X, labels, groups, duplicates=duplicates)
         with print_elapsed(type(self).__name__, self.verbose, "classifier"):
             fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
         self._keep(fitted, labels)
@@ -334,15 +334,15 @@ class SelectiveClassifier(DelegatingClassifier):
         X, _ = indexable(as_features(X), y)
         classes = np.asarray(self.estimator.classes_)
         names = "y", "the classifier", "classes"
-        shares, _ = match_shares(
-            as_shares(y, name="y"), column_names(y), classes, len(classes), names=names
+        shares, _ = match_soft_labels(
+            as_soft_labels(y, name="y"), column_names(y), classes, len(classes), names=names
         )
         self._keep(self.estimator, classes)
         self.confidence_ = self.confidence
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         self._warn_of_order(X, with_index_of(y, shares))
         evaluated = _evaluate(self.estimator_, self.confidence_, X, shares, self.classes_)
-        codes, self.n_duplicates_ = related(X, groups, shares)
+        codes, self.n_duplicates_ = find_related(X, groups, shares)
         warn_of_duplicates(codes if groups is None else None)
         return self._find_threshold(evaluated, codes)
 
@@ -351,7 +351,7 @@ class SelectiveClassifier(DelegatingClassifier):
         if not hasattr(self.estimator_, "predict_proba"):
             return
         proba = with_index_of(X, class_columns(self.estimator_, X, self.classes_))
-        has_all = holds_shares(y) or np.isin(self.classes_, y).all()
+        has_all = is_soft(y) or np.isin(self.classes_, y).all()
         words = {
             "y_proba": f"predict_proba of {type(self.estimator.estimator).__name__}",
             "y_true": "y",
@@ -422,7 +422,7 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         if groups is not None:
             raise ValueError("groups must be None if X is a dask array, got groups.")
-        if holds_shares(y):
+        if is_soft(y):
             raise ValueError(
                 "y must hold one label for every sample if X is a dask array, got shares of "
                 "people: use a part of the samples, in memory."
@@ -559,7 +559,7 @@ def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.fl
                 f"confidence must be 'max_logit', 'energy' or an estimator for "
                 f"{type(estimator).__name__}, which has no predict_proba, got {confidence!r}."
             )
-        with calling("y_proba", f"predict_proba of {type(estimator).__name__}"):
+        with rename_argument("y_proba", f"predict_proba of {type(estimator).__name__}"):
             return _FROM_PROBA[confidence](estimator.predict_proba(X))
     # For two classes, scikit-learn's one score is at most a difference of two logits; the largest
     # logit and the energy need both.
@@ -572,7 +572,7 @@ def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.fl
     return _FROM_LOGITS[confidence](logits)
 
 
-def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> Cells:
+def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> LogBins:
     """Return the number of samples, and of errors, in every cell of the confidence."""
     score = correct = np.zeros(0)
     if len(X):  # a mask may have left a chunk without samples
@@ -581,7 +581,9 @@ def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> Cells:
     score = score.astype(np.float64)
     # Confidences in [0, 1] get cells in log-odds: many are close to 1.
     are_proba = isinstance(confidence, str) and confidence in ("msp", "margin")
-    return cells_of(score, np.array([np.ones_like(score), 1 - correct]), are_proba=are_proba)
+    return compute_log_bins(
+        score, np.array([np.ones_like(score), 1 - correct]), are_proba=are_proba
+    )
 
 
 def _evaluate(
@@ -616,7 +618,9 @@ def _risks_of_classes(risk: Any, classes: NDArray) -> list[float]:
     """Return the limit of every class."""
     names = classes.tolist()
     if set(risk) != set(names):
-        raise ValueError(f"risk must name every class, {shown(names)}, got {shown(risk)}.")
+        raise ValueError(
+            f"risk must name every class, {format_labels(names)}, got {format_labels(risk)}."
+        )
     for name, limit in risk.items():
         if not isinstance(limit, Real) or not 0 < float(limit) < 1:
             raise ValueError(f"risk must hold numbers in (0, 1), got {limit!r} for {name!r}.")

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights, refuse_unreadable
+from ..utils._arrays import as_features, check_readable, check_weights
 from ..utils._backends import aligned, is_chunked, map_chunks
 from ..utils._compat import (
     HasMethods,
@@ -39,7 +39,7 @@ from ..utils._estimators import (
 )
 from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._numeric import row_entropy, row_margin, row_max
-from ..utils._output import naming
+from ..utils._output import name_argument
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 
 # Base of the selectors: scores, how many samples to choose, and which.
@@ -344,7 +344,7 @@ class DifficultySelector(BaseSelector):
         """
         check_is_fitted(self)
         given = [*([] if y is None else [y]), *arrays]
-        with naming("X", "y", "arrays"):
+        with name_argument("X", "y", "arrays"):
             check_consistent_length(X, *given)
         X = as_features(X)
         labels = None if y is None else check_class_labels(y)
@@ -620,7 +620,7 @@ class MaxEntropySelector(BaseSelector):
             chunked = aligned(X=X, **named)
             chosen = choose_samples(self._choice, MaxEntropySelector._score, self, *chunked)
             return chosen if arrays else chosen[0]
-        with naming("X", "arrays"):
+        with name_argument("X", "arrays"):
             check_consistent_length(X, *arrays)
         rows = np.flatnonzero(self.choose(self._score(X)))
         chosen = [_safe_indexing(array, rows) for array in (X, *arrays)]
@@ -690,7 +690,7 @@ class MaxEntropySelector(BaseSelector):
         return self.choose(scores)
 
     def _score(self, X: ArrayLike) -> NDArray[np.floating]:
-        refuse_unreadable(X, name="X")
+        check_readable(X, name="X")
         if self.estimator is None:
             validate_data(self, X, reset=False, skip_check_array=True)
             name, values = "X", X

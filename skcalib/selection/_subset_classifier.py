@@ -17,7 +17,7 @@ from ..utils._estimators import (
     takes,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes, shown
+from ..utils._labels import check_several_classes, format_labels
 from ..utils._output import warn
 
 
@@ -123,7 +123,7 @@ class SubsetClassifier(DelegatingClassifier):
         lost = np.setdiff1d(labels, labels[rows])
         if lost.size:
             warn(
-                f"No sample of class {shown(lost)[1:-1]} was selected; "
+                f"No sample of class {format_labels(lost)[1:-1]} was selected; "
                 "its probability will be 0. Select a larger fraction."
             )
         return self

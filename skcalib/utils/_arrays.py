@@ -40,7 +40,7 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
     A torch tensor may require gradients, be on a device or hold bfloat16. Masks are errors.
     """
-    refuse_unreadable(values, name=name)
+    check_readable(values, name=name)
     try:
         return np.asarray(to_host(values))
     except (TypeError, ValueError, RuntimeError) as error:
@@ -59,7 +59,7 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
             return array.astype(np.float64)
         except (TypeError, ValueError):  # objects that are not numbers
             pass
-    refuse_nested(array, name=name)
+    check_not_nested(array, name=name)
     got = f"dtype {array.dtype}" if array.ndim else type(values).__name__
     raise TypeError(f"{name} must hold real numbers, got {got}.")
 
@@ -70,7 +70,7 @@ def as_features(X: Any, *, name: str = "X") -> Any:
     Tensors become arrays; everything else, frames with their names included, stays as it is. What
     scikit-learn would misread is an error: masks, dates and durations.
     """
-    refuse_unreadable(X, name=name)
+    check_readable(X, name=name)
     # A sparse array by keys (dok) is a mapping, for which scikit-learn has its own message.
     if isinstance(X, Mapping | Set | Generator) and not issparse(X):
         raise TypeError(f"{name} must be array-like, got {type(X).__name__}.")
@@ -84,7 +84,7 @@ def as_features(X: Any, *, name: str = "X") -> Any:
     return X
 
 
-def refuse_unreadable(values: Any, *, name: str) -> None:
+def check_readable(values: Any, *, name: str) -> None:
     """Raise for masks and for chunks, which numpy and scikit-learn misread without a warning.
 
     They would read the entries that a mask hides, and fetch chunks from a disk or other machines.
@@ -109,7 +109,7 @@ def refuse_unreadable(values: Any, *, name: str) -> None:
         )
 
 
-def holds_shares(y: Any) -> bool:
+def is_soft(y: Any) -> bool:
     """Tell whether `y` has the shape of shares: two axes, and several columns."""
     if isinstance(y, list | tuple):
         first = y[0] if len(y) else None
@@ -123,7 +123,7 @@ def form_of(array: NDArray[Any], values: Any) -> str:
     return f"shape {array.shape}" if array.ndim else type(values).__name__
 
 
-def refuse_nested(values: Any, *, name: str) -> None:
+def check_not_nested(values: Any, *, name: str) -> None:
     """Raise for a 1-D array of arrays, such as a column of a table that holds features."""
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind == "O" and getattr(values, "ndim", None) == 1:

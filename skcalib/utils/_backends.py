@@ -530,14 +530,14 @@ def _of_samples(X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, 
 _DROPPED_BITS = 12
 
 
-class Cells(NamedTuple):
+class LogBins(NamedTuple):
     """Sorted cells (m,), sums over each of them (c, m), and the largest value in each (m,)."""
 
     keys: NDArray[np.int32]
     sums: NDArray[np.float64]
     largest: NDArray[np.float64]
 
-    def __add__(self, other: Cells) -> Cells:  # type: ignore[override]
+    def __add__(self, other: LogBins) -> LogBins:  # type: ignore[override]
         keys, place = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
         return _gathered(
             keys,
@@ -547,9 +547,9 @@ class Cells(NamedTuple):
         )
 
 
-def cells_of(
+def compute_log_bins(
     values: NDArray[np.float64], summands: NDArray[np.float64], *, are_proba: bool
-) -> Cells:
+) -> LogBins:
     """Return the sums of `summands` (c, n) over the cells of the values (n,)."""
     scale = values
     if are_proba:
@@ -567,12 +567,12 @@ def _gathered(
     place: NDArray[np.intp],
     summands: NDArray[np.float64],
     values: NDArray[np.float64],
-) -> Cells:
+) -> LogBins:
     """Return cells of these keys: sums of `summands` (c, n) and largest of `values` (n,)."""
     sums = np.array([np.bincount(place, row, len(keys)) for row in summands])
     largest = np.full(len(keys), -np.inf)
     np.maximum.at(largest, place, values)
-    return Cells(keys, sums, largest)
+    return LogBins(keys, sums, largest)
 
 
 def is_chunked(values: Any) -> TypeGuard[Any]:

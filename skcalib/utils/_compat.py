@@ -31,7 +31,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ._output import calling
+from ._output import rename_argument
 
 # Every private name of scikit-learn and skorch in use.
 #
@@ -105,7 +105,7 @@ class LabeledProbaScorer(_Scorer):
         """Options of the metric."""
         return self._kwargs
 
-    @calling("y_true", "y")
+    @rename_argument("y_true", "y")
     def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
         if not hasattr(estimator, "classes_"):
             check_is_fitted(estimator)
@@ -144,7 +144,7 @@ def predict_nonlinearity(net: Any) -> Any:
 # The types that a stored model is made of.
 
 # The packages of estimators that need neither torch nor matplotlib.
-_ROOMS = ("difficulty", "labels", "posthoc", "selection")
+_PACKAGES = ("difficulty", "labels", "posthoc", "selection")
 
 
 def trusted_types() -> list[str]:
@@ -179,7 +179,7 @@ def trusted_types() -> list[str]:
     """
     package = __name__.partition(".")[0]
     names = set()
-    for room in _ROOMS:
+    for room in _PACKAGES:
         folder = import_module(f"{package}.{room}")
         for module in walk_packages(folder.__path__, f"{package}.{room}."):
             import_module(module.name)

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._arrays import (
     as_features,
     check_has,
-    refuse_nested,
+    check_not_nested,
 )
 from ._backends import TensorRows, is_chunked, map_chunks, map_rows, on_accelerator
 from ._compat import (
@@ -45,11 +45,11 @@ from ._labels import (
     check_class_labels,
     class_positions,
     encode,
-    group_codes,
-    shown,
+    encode_groups,
+    format_labels,
 )
 from ._numeric import BLOCK_SIZE
-from ._output import naming, warn
+from ._output import name_argument, warn
 from ._proba import (
     check_values,
 )
@@ -68,10 +68,10 @@ def validate_data(
     Tensors are read. Masks, dates and durations, which scikit-learn would misread, are errors.
     """
     X = as_features(X)
-    refuse_nested(X, name="X")
+    check_not_nested(X, name="X")
     is_half = isinstance(X, np.ndarray) and X.dtype == np.float16
     by_sum = ensure_all_finite and not is_half
-    with naming("X", "y"):
+    with name_argument("X", "y"):
         validated = sklearn_validation.validate_data(
             estimator, X, y, ensure_all_finite=by_sum, **options
         )
@@ -93,7 +93,7 @@ def validate_rows(
         return validate_data(estimator, X, y, ensure_all_finite=ensure_all_finite, **options)
     # scikit-learn checks everything but the values on a matrix of that shape without memory.
     stand_in = np.broadcast_to(np.zeros((), complex if X.is_complex() else float), X.shape)
-    with naming("X", "y"):
+    with name_argument("X", "y"):
         validated = sklearn_validation.validate_data(
             estimator, stand_in, y, ensure_all_finite=False, **options
         )
@@ -239,8 +239,9 @@ def class_columns(
         position = position[position >= 0]
     if (position < 0).any():
         raise ValueError(
-            f"{type(estimator).__name__} must know no other classes than {shown(classes)}, "
-            f"got {shown(known[position < 0])}."
+            f"{type(estimator).__name__} must know no other classes than "
+            f"{format_labels(classes)}, "
+            f"got {format_labels(known[position < 0])}."
         )
     if values.ndim == 1:  # the score of the second of two classes, against the first
         if len(classes) == 2:
@@ -270,7 +271,7 @@ def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
 # Folds
 
 
-def folds_of(
+def make_folds(
     cv: Any,
     X: Any,
     labels: NDArray | None,
@@ -288,7 +289,7 @@ def folds_of(
     n_samples = _num_samples(X)
     if groups is not None and lists_folds(cv):
         raise ValueError("groups must be None where cv lists the folds, got groups.")
-    codes = None if groups is None else group_codes(groups, n_samples)[1]
+    codes = None if groups is None else encode_groups(groups, n_samples)[1]
     splitter = check_cv(_grouped(cv, groups), labels, classifier=labels is not None)
     try:
         if duplicates is None:
@@ -644,7 +645,7 @@ class DelegatingClassifier(MetaClassifier):
 def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
     """Return the X of a meta-estimator in a form that can be indexed, the labels and n_samples."""
     X = as_features(X)
-    with naming("X"):
+    with name_argument("X"):
         (X,) = indexable(X)
         n_samples = _num_samples(X)
     return (X, None, n_samples) if y is None else (*samples_and_labels(X, y), n_samples)
@@ -653,7 +654,7 @@ def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | 
 def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
     labels = check_class_labels(y)
-    with naming("X", "y"):
+    with name_argument("X", "y"):
         X, labels = indexable(as_features(X), labels)
     return X, labels
 

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._arrays import as_array, form_of, is_missing, refuse_unreadable
+from ._arrays import as_array, check_readable, form_of, is_missing
 from ._backends import to_host
 from ._compat import _num_samples
-from ._output import naming, warn
+from ._output import name_argument, warn
 
 # Class labels: integers or strings in, positions among the classes out.
 #
@@ -131,8 +131,8 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
     """
     if y is None:
         raise ValueError("The fit requires y to be passed, but the target y is None.")
-    refuse_unreadable(y, name=name)
-    with naming(name):
+    check_readable(y, name=name)
+    with name_argument(name):
         labels = column_or_1d(to_host(y), warn=True)
         if labels.dtype.kind in "mMV":
             raise TypeError(f"{name} must hold class labels, got dtype {labels.dtype}.")
@@ -140,7 +140,7 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
     if labels.dtype.kind == "U":
         _check_one_type(_undo_text(labels, y).ravel(), name)
     try:
-        with naming(name):
+        with name_argument(name):
             check_classification_targets(labels)
     except (TypeError, ValueError):  # objects that do not compare, or that begin with a number
         _check_one_type(labels, name)
@@ -195,7 +195,8 @@ def encode(y: NDArray[Any], classes: NDArray[Any], *, name: str = "y") -> NDArra
         row = int(np.argmin(positions))
         unknown = y[row : row + 1].tolist()[0]
         raise ValueError(
-            f"{name} must hold labels among {shown(classes)}, got {cut(unknown)} in row {row}."
+            f"{name} must hold labels among {format_labels(classes)}, got {shorten(unknown)} in "
+            f"row {row}."
         )
     return positions
 
@@ -207,8 +208,8 @@ def joined_classes(
     text = {isinstance(label, str) for label in [*classes.tolist()[:1], *others.tolist()[:1]]}
     if len(text) > 1:
         raise ValueError(
-            f"{name} must hold labels of the type of {before}, {shown(classes)}, "
-            f"got {shown(others)}."
+            f"{name} must hold labels of the type of {before}, {format_labels(classes)}, "
+            f"got {format_labels(others)}."
         )
     return np.union1d(classes, others)
 
@@ -217,10 +218,11 @@ def joined_classes(
 _MOST_LETTERS, _MOST_OF_A_NAME, _MOST_NAMES = 150, 50, 10
 
 
-def shown(classes: Iterable[Any]) -> str:
+def format_labels(classes: Iterable[Any]) -> str:
     """Return classes or names as text for messages: ten or as many as fit, and how many more."""
     items = [
-        cut(item) for item in (classes.tolist() if isinstance(classes, np.ndarray) else classes)
+        shorten(item)
+        for item in (classes.tolist() if isinstance(classes, np.ndarray) else classes)
     ]
     n_shown = 0
     most = min(len(items), _MOST_NAMES)
@@ -230,7 +232,7 @@ def shown(classes: Iterable[Any]) -> str:
     return f"[{', '.join(items[:n_shown])}{f' and {rest} more' if rest else ''}]"
 
 
-def cut(value: Any) -> str:
+def shorten(value: Any) -> str:
     """Return a value as text for messages, a long one without its end."""
     text = repr(value)
     return text if len(text) <= _MOST_OF_A_NAME else f"{text[: _MOST_OF_A_NAME - 3]}..."
@@ -242,7 +244,7 @@ def check_column_labels(
     """Raise unless `labels` are as many distinct classes as there are columns."""
     if len(labels) != n_columns or len(np.unique(labels)) != n_columns:
         raise ValueError(
-            f"{name} must hold {n_columns} distinct classes, {what}, got {shown(labels)}."
+            f"{name} must hold {n_columns} distinct classes, {what}, got {format_labels(labels)}."
         )
 
 
@@ -273,7 +275,8 @@ def match_columns(
     if len(classes) != n_columns:
         raise ValueError(
             f"labels must name the columns of {columns_name} where {y_name} lacks a class, "
-            f"got {len(classes)} classes in {y_name}, {shown(classes)}, and {n_columns} columns."
+            f"got {len(classes)} classes in {y_name}, {format_labels(classes)}, and {n_columns} "
+            "columns."
         )
     return codes.astype(np.intp, copy=False), classes
 
@@ -312,7 +315,7 @@ def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
     if len(classes) > 2:
         raise ValueError(
             "y_true must hold two classes where y_proba has shape (n_samples,), the probability "
-            f"of the positive class, got {len(classes)}: {shown(classes)}."
+            f"of the positive class, got {len(classes)}: {format_labels(classes)}."
         )
     return classes
 
@@ -337,7 +340,9 @@ def position_of_positive(pos_label: Any, classes: NDArray[Any]) -> int:
         found = np.flatnonzero(classes == value[0])
         if len(found):
             return int(found[0])
-    raise ValueError(f"pos_label must be one of {shown(classes)}, got {cut(pos_label)}.")
+    raise ValueError(
+        f"pos_label must be one of {format_labels(classes)}, got {shorten(pos_label)}."
+    )
 
 
 def column_names(y_proba: Any) -> list[Any] | None:
@@ -382,8 +387,9 @@ def match_names(
     if names == [f"{prefix}{i}" for i in range(len(names))]:
         return proba, labels
     raise ValueError(
-        f"{name} must have columns that are named by the labels, {shown(wanted)}, or no names, "
-        f"got the columns {shown(np.array(names, dtype=object))}."
+        f"{name} must have columns that are named by the labels, {format_labels(wanted)}, or no "
+        "names, "
+        f"got the columns {format_labels(np.array(names, dtype=object))}."
     )
 
 
@@ -404,7 +410,7 @@ _DISTINCT_OF_TABLE = 20
 _MANY_DUPLICATES = 0.1
 
 
-def group_codes(
+def encode_groups(
     groups: Any, n_samples: int, *, name: str = "groups"
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the groups that occur, sorted, and the position of every sample among them.
@@ -524,22 +530,22 @@ def design_effect(
     return float(np.clip(found, 1.0, largest))
 
 
-class Related(NamedTuple):
+class RelatedSamples(NamedTuple):
     """Codes (n,) that related samples share, None if none are; number of duplicates."""
 
     codes: NDArray[np.intp] | None
-    n_duplicates: int
+    count_duplicates: int
 
 
-def related(X: Any, groups: Any, labels: NDArray | None = None) -> Related:
+def find_related(X: Any, groups: Any, labels: NDArray | None = None) -> RelatedSamples:
     """Return which samples belong together: by `groups` or, without them, by equal rows of X."""
     if groups is not None:
-        return Related(group_codes(groups, _num_samples(X))[1], 0)
-    codes = duplicate_codes(X, labels)
-    return Related(codes, n_duplicates(codes))
+        return RelatedSamples(encode_groups(groups, _num_samples(X))[1], 0)
+    codes = encode_duplicates(X, labels)
+    return RelatedSamples(codes, count_duplicates(codes))
 
 
-def duplicate_codes(X: Any, labels: NDArray | None = None) -> NDArray[np.intp] | None:
+def encode_duplicates(X: Any, labels: NDArray | None = None) -> NDArray[np.intp] | None:
     """Return codes (n,) that duplicates share, numbered by first occurrence.
 
     Duplicates are equal rows of X that have the same label. Equal rows with unlike labels are
@@ -556,17 +562,17 @@ def duplicate_codes(X: Any, labels: NDArray | None = None) -> NDArray[np.intp] |
         unlike = np.isin(codes, codes[label != label[first][codes]])
         codes[unlike] = len(codes) + np.arange(unlike.sum())
         codes = _codes_of_keys(codes.tolist())
-    return codes if n_duplicates(codes) else None
+    return codes if count_duplicates(codes) else None
 
 
-def n_duplicates(codes: NDArray[np.intp] | None) -> int:
+def count_duplicates(codes: NDArray[np.intp] | None) -> int:
     """Return how many rows are duplicates of an earlier one."""
     return 0 if codes is None else len(codes) - int(codes.max()) - 1
 
 
 def warn_of_duplicates(codes: NDArray[np.intp] | None) -> None:
     """Warn where more than a tenth of the rows are duplicates."""
-    found = n_duplicates(codes)
+    found = count_duplicates(codes)
     if codes is not None and found > _MANY_DUPLICATES * len(codes):
         warn(
             f"{found} of the {len(codes)} rows of X equal an earlier one, label included. If they "

@@ -268,7 +268,7 @@ _LENGTHS = re.compile(r"inconsistent numbers of samples: \[([\d, ]+)\]")
 
 
 @contextmanager
-def naming(*names: str) -> Iterator[None]:
+def name_argument(*names: str) -> Iterator[None]:
     """Make errors raised inside name the arguments `names`.
 
     The message of numpy or scikit-learn follows the name: "could not convert string to float: 'a'"
@@ -293,7 +293,7 @@ def naming(*names: str) -> Iterator[None]:
 
 
 @contextmanager
-def calling(name: str, given: str) -> Iterator[None]:
+def rename_argument(name: str, given: str) -> Iterator[None]:
     """Replace `name` in errors raised inside by `given`, the name of the user's argument."""
     try:
         yield

@@ -14,7 +14,7 @@ from ._arrays import (
     check_same_length,
     check_weights,
     count_unit,
-    holds_shares,
+    is_soft,
     scale_weights,
 )
 from ._backends import TensorRows, back_end, matrix_on_accelerator, to_host
@@ -23,11 +23,11 @@ from ._labels import (
     check_column_labels,
     class_positions,
     column_names,
+    format_labels,
     match_binary,
     match_columns,
     match_names,
     position_of_positive,
-    shown,
 )
 from ._numeric import iter_blocks
 
@@ -182,7 +182,7 @@ def with_unseen(proba: NDArray[Any], count: float) -> NDArray[np.float64]:
 # A sample with shares counts as one row for every class with a positive share, weighted by it.
 
 
-class Rows(NamedTuple):
+class ExpandedRows(NamedTuple):
     """One row for every positive share, sample after sample; the arrays are (n_rows,)."""
 
     samples: NDArray[np.intp]
@@ -190,7 +190,7 @@ class Rows(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def as_shares(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
+def as_soft_labels(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
     """Return shares as float64, (n_samples, n_classes); rounding below 0 counts as 0."""
     try:
         shares = as_proba(y, name=name)
@@ -206,11 +206,13 @@ def as_shares(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
     return np.maximum(shares.astype(np.float64, copy=False), 0.0)
 
 
-def rows_of(shares: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> Rows:
+def expand_soft_labels(
+    shares: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+) -> ExpandedRows:
     """Return one row for every positive share, of weight share times sample weight."""
     samples, codes = np.nonzero(shares)
     share = shares[samples, codes]
-    return Rows(samples, codes, share if weight is None else share * weight[samples])
+    return ExpandedRows(samples, codes, share if weight is None else share * weight[samples])
 
 
 def two_sided(part: NDArray[Any]) -> NDArray[Any]:
@@ -220,7 +222,7 @@ def two_sided(part: NDArray[Any]) -> NDArray[Any]:
     return part.astype(np.intp)
 
 
-def match_shares(
+def match_soft_labels(
     shares: NDArray[np.float64],
     columns: list[Any] | None,
     classes: NDArray[Any] | None,
@@ -239,14 +241,14 @@ def match_shares(
             f"{name} must hold a share for every class of {of_proba}, {n_classes}, "
             f"got {shares.shape[1]} columns."
         )
-    named = None if columns is None else classes_of_names(columns)
+    named = None if columns is None else find_classes(columns)
     if classes is None:
         if named is None:
             return shares, np.arange(n_classes)
         if not np.array_equal(named, np.unique(named)):
             raise ValueError(
                 f"{of_classes} must be given where the columns of {name} have names that are not "
-                f"sorted and those of {of_proba} have none, got {shown(named)}."
+                f"sorted and those of {of_proba} have none, got {format_labels(named)}."
             )
         return shares, named
     if named is None:
@@ -254,13 +256,14 @@ def match_shares(
     positions = class_positions(classes, named)
     if positions.min() < 0 or len(set(positions.tolist())) < n_classes:
         raise ValueError(
-            f"{name} must have columns that are named by the classes, {shown(classes)}, or no "
-            f"names, got {shown(named)}."
+            f"{name} must have columns that are named by the classes, {format_labels(classes)}, "
+            "or no "
+            f"names, got {format_labels(named)}."
         )
     return shares[:, positions], classes
 
 
-def match_two_shares(
+def match_two_soft_labels(
     shares: NDArray[np.float64],
     names: list[Any] | None,
     *,
@@ -270,7 +273,7 @@ def match_two_shares(
     """Return shares of (negative, positive), (n, 2), and these two classes."""
     if labels is not None:
         check_column_labels(labels, 2, what="for y_proba of shape (n_samples,)")
-    shares, classes = match_shares(shares, names, labels, 2)
+    shares, classes = match_soft_labels(shares, names, labels, 2)
     if pos_label is None:
         return shares, classes
     if labels is None and names is None:
@@ -282,7 +285,7 @@ def match_two_shares(
     return shares[:, ::-1], classes[::-1]
 
 
-def classes_of_names(names: list[Any]) -> NDArray[Any] | None:
+def find_classes(names: list[Any]) -> NDArray[Any] | None:
     """Return the labels that columns are named by, None where they are numbered."""
     prefix = str(names[0]).removesuffix("0")
     if names == [f"{prefix}{k}" for k in range(len(names))]:
@@ -347,7 +350,7 @@ class Predictions(NamedTuple):
 
         A mean over samples equals the weighted mean over these rows.
         """
-        samples, codes, weight = rows_of(self.truth, self.weight)
+        samples, codes, weight = expand_soft_labels(self.truth, self.weight)
         proba = to_host(self.proba[:])[samples]
         return self._replace(truth=codes, proba=proba, weight=weight), samples
 
@@ -373,8 +376,8 @@ def check_predictions(
     """
     try:
         proba = as_proba(y_proba, in_blocks=defer_values)
-        shares = holds_shares(y_true)
-        y = as_shares(y_true, name="y_true") if shares else as_labels(y_true, name="y_true")
+        shares = is_soft(y_true)
+        y = as_soft_labels(y_true, name="y_true") if shares else as_labels(y_true, name="y_true")
     except (TypeError, ValueError) as error:
         if _seem_swapped(y_true, y_proba):
             raise type(error)(f"{str(error)[:-1]}; y_true and y_proba seem swapped.") from error
@@ -417,17 +420,17 @@ def _match_all(
 ) -> tuple[NDArray[np.float64], Any, NDArray[Any]]:
     """Return shares and probabilities with their columns in one order, and the classes."""
     if proba.ndim == 1:
-        named = match_two_shares(shares, names_of_shares, labels=labels, pos_label=pos_label)
+        named = match_two_soft_labels(shares, names_of_shares, labels=labels, pos_label=pos_label)
         return named[0], proba, named[1]
     if labels is not None:
         check_column_labels(labels, proba.shape[1], what="one for every column of y_proba")
         if names is not None:
             proba, _ = match_names(proba, names, labels, labels)
     elif names is not None:
-        labels = classes_of_names(names)
+        labels = find_classes(names)
         if labels is not None:
             check_column_labels(labels, proba.shape[1], what="names of the columns of y_proba")
-    shares, classes = match_shares(shares, names_of_shares, labels, proba.shape[1])
+    shares, classes = match_soft_labels(shares, names_of_shares, labels, proba.shape[1])
     return shares, proba, classes
 
 

@@ -11,7 +11,7 @@ from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.posthoc._linear_fit import _Problem
 from skcalib.selection import SelectiveClassifier
 from skcalib.selection._risk_control import risk_control, risk_control_of_counts
-from skcalib.utils._backends import cells_of
+from skcalib.utils._backends import compute_log_bins
 from tests.posthoc._sample import sample
 
 dask = pytest.importorskip("dask")
@@ -184,7 +184,7 @@ def test_a_threshold_of_counts_keeps_its_promise():
     for _ in range(300):
         confidence = rng.integers(1, 11, 400) / 10
         wrong = rng.random(400) < np.where(confidence > 0.5, 0.1, 0.3)
-        cells = cells_of(confidence, np.array([np.ones(400), wrong]), are_proba=True)
+        cells = compute_log_bins(confidence, np.array([np.ones(400), wrong]), are_proba=True)
         counts = cells.sums.astype(int)
         found = risk_control_of_counts(cells.largest, *counts, risk=0.1, delta=0.2)
         exceeded.append(found.threshold < 0.5)

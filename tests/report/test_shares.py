@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skcalib.report import CalibrationReport
 from skcalib.selection._risk_control import risk_control
-from skcalib.utils._proba import rows_of
+from skcalib.utils._proba import expand_soft_labels
 
 
 def opinions(n=600, seed=0, n_people=5, temperature=1.0):
@@ -33,7 +33,7 @@ def report(too_sure):
 
 def test_a_page_of_shares_is_one_of_weighted_rows(too_sure, report):
     shares, proba = too_sure
-    rows = rows_of(shares)
+    rows = expand_soft_labels(shares)
     weighted = CalibrationReport.from_predictions(
         rows.codes, proba[rows.samples], sample_weight=rows.weight, groups=rows.samples,
         by=rows.samples % 2,

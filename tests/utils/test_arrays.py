@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skcalib.utils._arrays import as_array, as_features, as_floats, holds_shares, refuse_unreadable
-from skcalib.utils._output import calling
+from skcalib.utils._arrays import as_array, as_features, as_floats, check_readable, is_soft
+from skcalib.utils._output import rename_argument
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -45,7 +45,7 @@ def test_text_dates_and_durations_are_no_numbers(values):
     ],
 )
 def test_masks_are_errors(values):
-    for read in (as_array, as_floats, as_features, refuse_unreadable):
+    for read in (as_array, as_floats, as_features, check_readable):
         with pytest.raises(ValueError, match=r"^x must not be masked, got a masked array"):
             read(values, name="x")
 
@@ -122,10 +122,13 @@ def test_column_of_arrays_is_told_how_to_become_a_matrix(rows):
 
 def test_errors_speak_of_the_argument_as_the_user_calls_it():
     for kind in (TypeError, ValueError):
-        with pytest.raises(kind, match=r"^y must be so, not my_y_true\.$"), calling("y_true", "y"):
+        with (
+            pytest.raises(kind, match=r"^y must be so, not my_y_true\.$"),
+            rename_argument("y_true", "y"),
+        ):
             raise kind("y_true must be so, not my_y_true.")
     other = ValueError("X must be so.")
-    with pytest.raises(ValueError, match="X must") as caught, calling("y_true", "y"):
+    with pytest.raises(ValueError, match="X must") as caught, rename_argument("y_true", "y"):
         raise other
     assert caught.value is other
 
@@ -153,4 +156,4 @@ def test_a_frame_that_is_not_read_yet_has_to_be_collected():
     ],
 )
 def test_shares_are_told_by_their_shape(y, expected):
-    assert holds_shares(y) is expected
+    assert is_soft(y) is expected

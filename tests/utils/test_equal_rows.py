@@ -9,8 +9,13 @@ from skcalib.labels import LabelIssueFinder
 from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.selection import SelectiveClassifier
 from skcalib.utils import SkcalibWarning
-from skcalib.utils._estimators import folds_of
-from skcalib.utils._labels import duplicate_codes, n_duplicates, related, warn_of_duplicates
+from skcalib.utils._estimators import make_folds
+from skcalib.utils._labels import (
+    count_duplicates,
+    encode_duplicates,
+    find_related,
+    warn_of_duplicates,
+)
 
 X = np.random.default_rng(0).normal(size=(120, 3))
 COPIES = np.append(np.arange(120), [5, 5, 0, 119])
@@ -30,48 +35,48 @@ def of_any_kind(rows):
 
 def test_equal_rows_of_any_kind_are_found():
     for given in of_any_kind(COPIES):
-        codes = duplicate_codes(given)
+        codes = encode_duplicates(given)
         np.testing.assert_array_equal(codes, COPIES)
-        assert n_duplicates(codes) == 4
+        assert count_duplicates(codes) == 4
     for given in of_any_kind(np.arange(120)):
-        assert duplicate_codes(given) is None
-    assert n_duplicates(None) == 0
+        assert encode_duplicates(given) is None
+    assert count_duplicates(None) == 0
 
 
 def test_signs_of_zero_and_stored_zeros_are_equal():
     rows = np.append(np.arange(1.0, 100), [0.0, -0.0])[:, None]
-    assert n_duplicates(duplicate_codes(rows)) == 1
+    assert count_duplicates(encode_duplicates(rows)) == 1
     stored = csr_array(np.column_stack([np.append(np.arange(1.0, 100), 99.0), np.ones(100)]))
     stored.data[-1] = 0.0
     other = csr_array(np.column_stack([np.append(np.arange(1.0, 100), 99.0), np.zeros(100)]))
-    assert n_duplicates(duplicate_codes(stored)) == 0
-    assert n_duplicates(duplicate_codes(other)) == 1
+    assert count_duplicates(encode_duplicates(stored)) == 0
+    assert count_duplicates(encode_duplicates(other)) == 1
 
 
 def test_rows_without_an_entry_are_no_copies():
     words = csr_array(np.vstack([np.diag(np.arange(1.0, 61)), np.zeros((10, 60))]))
-    assert duplicate_codes(words) is None
+    assert encode_duplicates(words) is None
 
 
 def test_few_distinct_rows_are_no_duplicates():
-    assert duplicate_codes(np.arange(200) % 49) is None
-    assert duplicate_codes(np.arange(200) % 50) is not None
+    assert encode_duplicates(np.arange(200) % 49) is None
+    assert encode_duplicates(np.arange(200) % 50) is not None
 
 
 def test_equal_rows_with_unlike_labels_are_different_samples():
     rows, labels = X[COPIES], Y[COPIES].astype(str).astype(object)
-    np.testing.assert_array_equal(duplicate_codes(rows, labels), COPIES)
+    np.testing.assert_array_equal(encode_duplicates(rows, labels), COPIES)
     labels[-1] = "other"  # a copy of row 119
-    codes = duplicate_codes(rows, labels)
+    codes = encode_duplicates(rows, labels)
     np.testing.assert_array_equal(codes, np.append(COPIES[:-1], 120))
     shares = np.where(labels[:, None] == ["0", "1", "other"], 0.8, 0.1)
-    np.testing.assert_array_equal(duplicate_codes(rows, shares), codes)
+    np.testing.assert_array_equal(encode_duplicates(rows, shares), codes)
     # One of three that differs: none of them is a duplicate.
-    assert duplicate_codes(np.append(np.arange(60), [7, 7]), np.append(np.zeros(61), 1)) is None
+    assert encode_duplicates(np.append(np.arange(60), [7, 7]), np.append(np.zeros(61), 1)) is None
 
 
 def test_what_cannot_be_compared_is_no_copy():
-    assert duplicate_codes([{"a": 1}] * 100) is None
+    assert encode_duplicates([{"a": 1}] * 100) is None
 
 
 @pytest.mark.parametrize(
@@ -79,9 +84,9 @@ def test_what_cannot_be_compared_is_no_copy():
 )
 def test_duplicates_are_in_one_part_of_a_fold_where_they_are_named(cv):
     labels = Y[COPIES]
-    for train, test in folds_of(cv, X[COPIES], labels, duplicates=COPIES):
+    for train, test in make_folds(cv, X[COPIES], labels, duplicates=COPIES):
         assert not np.isin(COPIES[test], COPIES[train]).any()
-    folds = folds_of(cv, X[COPIES], labels)
+    folds = make_folds(cv, X[COPIES], labels)
     held_out = np.sort(np.concatenate([test for _, test in folds]))
     np.testing.assert_array_equal(held_out, np.arange(len(COPIES)))
 
@@ -90,20 +95,22 @@ def test_duplicates_are_in_one_part_of_a_fold_where_they_are_named(cv):
 def test_folds_are_those_of_cv_whatever_the_rows(cv):
     splitter = StratifiedKFold(3) if cv == 3 else cv
     expected = splitter.split(X[COPIES], Y[COPIES])
-    for (train, test), (train_too, test_too) in zip(folds_of(cv, X[COPIES], Y[COPIES]), expected):
+    for (train, test), (train_too, test_too) in zip(
+        make_folds(cv, X[COPIES], Y[COPIES]), expected
+    ):
         np.testing.assert_array_equal(train, train_too)
         np.testing.assert_array_equal(test, test_too)
 
 
 def test_groups_overrule_duplicates():
     text = np.array([None if i < 4 else f"p{i // 4}" for i in range(len(COPIES))], dtype=object)
-    codes, n_found = related(X[COPIES], text)
+    codes, n_found = find_related(X[COPIES], text)
     assert n_found == 0
     assert len(np.unique(codes)) == len(COPIES) // 4  # although groups share rows
     for cv in (3, GroupKFold(3)):
-        for train, test in folds_of(cv, X[COPIES], Y[COPIES], text):
+        for train, test in make_folds(cv, X[COPIES], Y[COPIES], text):
             assert not np.isin(codes[test], codes[train]).any()
-    codes, n_found = related(X[COPIES], None)
+    codes, n_found = find_related(X[COPIES], None)
     np.testing.assert_array_equal(codes, COPIES)
     assert n_found == 4
 
@@ -144,7 +151,7 @@ def test_folds_that_are_given_lose_the_duplicates_of_what_they_leave_out():
     given = KFold(4, shuffle=True, random_state=0)
     listed = list(given.split(X[COPIES]))
     for cv in (given, listed):
-        folds = folds_of(cv, X[COPIES], Y[COPIES], duplicates=COPIES)
+        folds = make_folds(cv, X[COPIES], Y[COPIES], duplicates=COPIES)
         for (train, test), (before, expected) in zip(folds, listed):
             np.testing.assert_array_equal(test, expected)
             kept = before[~np.isin(COPIES[before], COPIES[test])]

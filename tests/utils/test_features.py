@@ -9,9 +9,9 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data as sklearn_validate
 
-from skcalib.utils import _proba
+from skcalib.utils import _estimators
 from skcalib.utils._estimators import samples_and_labels, validate_data
-from skcalib.utils._output import naming
+from skcalib.utils._output import name_argument
 
 X = np.arange(12.0).reshape(4, 3)
 Y = np.array([0, 1, 0, 1])
@@ -41,7 +41,7 @@ def test_what_is_wrong_with_x_says_so(broken, message):
 def test_half_precision_is_checked_in_blocks_with_the_words_of_scikit_learn(
     monkeypatch, value, place
 ):
-    monkeypatch.setattr(_proba, "BLOCK_SIZE", 1000)
+    monkeypatch.setattr(_estimators, "BLOCK_SIZE", 1000)
     limits = [np.finfo(np.float16).max, -np.finfo(np.float16).max, 0.0]
     wide = np.tile(np.array(limits, dtype=np.float16), (3000, 2))
     for samples in (wide[:, :3], wide[:, ::2], np.asfortranarray(wide[:, :3])):
@@ -63,7 +63,7 @@ def test_half_precision_needs_no_mask_of_all_values():
     try:
         validate_data(BaseEstimator(), samples, dtype=[np.float16])
         # Two blocks of two bytes a value; the samples are 20 MB.
-        assert tracemalloc.get_traced_memory()[1] < 4.1 * _proba.BLOCK_SIZE
+        assert tracemalloc.get_traced_memory()[1] < 4.1 * _estimators.BLOCK_SIZE
     finally:
         tracemalloc.stop()
 
@@ -76,9 +76,12 @@ def test_tensors_are_read():
 
 def test_kind_of_the_error_is_kept():
     for kind in (TypeError, ValueError):
-        with pytest.raises(kind, match=r"^weight cannot be used: it is broken$"), naming("weight"):
+        with (
+            pytest.raises(kind, match=r"^weight cannot be used: it is broken$"),
+            name_argument("weight"),
+        ):
             raise kind("it is broken")
-        with pytest.raises(kind, match=r"^the weight is broken$"), naming("weight"):
+        with pytest.raises(kind, match=r"^the weight is broken$"), name_argument("weight"):
             raise kind("the weight is broken")
 
 

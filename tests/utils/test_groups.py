@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from skcalib.metrics._groupwise import holm
-from skcalib.utils._labels import design_effect, group_codes
+from skcalib.utils._labels import design_effect, encode_groups
 
 pd = pytest.importorskip("pandas")
 
 
 def told(groups, n=4):
-    names, codes = group_codes(groups, n)
+    names, codes = encode_groups(groups, n)
     # Names of one plain type are an array of it.
     assert (names.dtype == object) == (None in names.tolist())
     return names.tolist(), codes.tolist()
@@ -63,12 +63,12 @@ def test_groups_as_they_come(groups, names, codes):
 def test_intervals_of_pandas(cut):
     age = pd.Series([25, 65, 45, 28, np.nan])
     intervals = cut(age)
-    names, codes = group_codes(intervals, 5)
+    names, codes = encode_groups(intervals, 5)
     assert list(names[:-1]) == [i for i in intervals.cat.categories if (intervals == i).any()]
     assert names[-1] is None
     assert [names[c] for c in codes[:-1]] == list(intervals[:-1])
     # The same as objects, without the categories.
-    objects = group_codes(intervals.astype(object), 5)
+    objects = encode_groups(intervals.astype(object), 5)
     assert objects[0].tolist() == names.tolist()
     assert objects[1].tolist() == codes.tolist()
 
@@ -85,7 +85,7 @@ def test_intervals_of_pandas(cut):
 )
 def test_bad_groups(groups, error, message):
     with pytest.raises(error, match=message):
-        group_codes(groups, 4)
+        encode_groups(groups, 4)
 
 
 def test_a_group_of_one_sample():

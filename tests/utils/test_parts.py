@@ -23,18 +23,18 @@ from skcalib.utils._arrays import (
 from skcalib.utils._labels import (
     as_label_matrix,
     as_labels,
-    cut,
-    group_codes,
+    encode_groups,
+    format_labels,
     independent_rows,
     joined_classes,
-    shown,
+    shorten,
 )
 from skcalib.utils._proba import (
     check_predictions,
+    expand_soft_labels,
     holds_proba,
     label_log_loss,
-    match_shares,
-    rows_of,
+    match_soft_labels,
     two_sided,
     with_unseen,
 )
@@ -105,7 +105,7 @@ class TestGroups:
     def test_combinations_of_columns_are_groups(self):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({name: rng.integers(0, k, 60) for name, k in zip("abc", (2, 5, 3))})
-        names, codes = group_codes(frame, 60)
+        names, codes = encode_groups(frame, 60)
         rows = list(frame.itertuples(index=False, name=None))
         assert len(names) == len(set(rows))
         for row, code in zip(rows, codes):
@@ -142,8 +142,8 @@ class TestTexts:
             (3, 80),
         ]:
             names = [f"{k:02}".ljust(length, "x") for k in range(n)]
-            listed, _, rest = shown(names)[1:-1].partition(" and ")
-            items = [cut(name) for name in names]
+            listed, _, rest = format_labels(names)[1:-1].partition(" and ")
+            items = [shorten(name) for name in names]
             n_shown = len(listed.split(", ")) if listed else 0
             assert listed == ", ".join(items[:n_shown])
             assert len(listed) <= 150
@@ -152,8 +152,8 @@ class TestTexts:
 
     def test_a_long_name_loses_its_end(self):
         for length in (47, 48):  # with two quotes, 49 and 50
-            assert cut("x" * length) == repr("x" * length)
-        assert cut("x" * 49) == "'" + "x" * 46 + "..."
+            assert shorten("x" * length) == repr("x" * length)
+        assert shorten("x" * 49) == "'" + "x" * 46 + "..."
 
     def test_numbers_in_names_are_numbers(self):
         names = ["c10", "c9", "c", "10", "9", "a2b10", "a2b9", "a10", "c9a"]
@@ -257,7 +257,7 @@ class TestShares:
         weight, loss = rng.random(20), rng.random((20, 3))
         for given in (None, weight):
             of = np.ones(20) if given is None else given
-            rows = rows_of(shares, given)
+            rows = expand_soft_labels(shares, given)
             assert len(rows.samples) == np.count_nonzero(shares)
             assert (rows.weight > 0).all()
             found = np.average(loss[rows.samples, rows.codes], weights=rows.weight)
@@ -282,19 +282,19 @@ class TestShares:
 
     def test_columns_follow_their_names(self):
         shares = np.array([[0.5, 0.3, 0.2]])
-        found, classes = match_shares(shares, ["c", "a", "b"], np.array(["a", "b", "c"]), 3)
+        found, classes = match_soft_labels(shares, ["c", "a", "b"], np.array(["a", "b", "c"]), 3)
         assert found.tolist() == [[0.3, 0.2, 0.5]]
         assert classes.tolist() == ["a", "b", "c"]
-        assert match_shares(shares, None, None, 3)[1].tolist() == [0, 1, 2]
-        assert match_shares(shares, ["a", "b", "c"], None, 3)[1].tolist() == ["a", "b", "c"]
+        assert match_soft_labels(shares, None, None, 3)[1].tolist() == [0, 1, 2]
+        assert match_soft_labels(shares, ["a", "b", "c"], None, 3)[1].tolist() == ["a", "b", "c"]
         for names, classes, message in (
             (["c", "a", "b"], None, "labels must be given where the columns of y_true"),
             (["a", "b", "d"], np.array(["a", "b", "c"]), "must have columns that are named by"),
         ):
             with pytest.raises(ValueError, match=message):
-                match_shares(shares, names, classes, 3)
+                match_soft_labels(shares, names, classes, 3)
         with pytest.raises(ValueError, match="a share for every class of y_proba, 4, got 3"):
-            match_shares(shares, None, None, 4)
+            match_soft_labels(shares, None, None, 4)
 
 
 def test_arrays_of_other_dimensions_and_values_are_refused():
@@ -331,5 +331,5 @@ def test_independent_rows_are_one_of_every_group_in_proportion_to_the_weights():
 
 def test_groups_are_counted_as_a_counter_does():
     values = np.random.default_rng(0).choice(list("abc"), 50)
-    names, codes = group_codes(values, 50)
+    names, codes = encode_groups(values, 50)
     assert dict(zip(names, np.bincount(codes))) == Counter(values.tolist())
