@@ -1,4 +1,4 @@
-"""The recipes of the guide stay recipes: one problem, one picture, at most 500 words."""
+"""The recipes of the guide stay recipes: one problem, one picture, what can go wrong."""
 
 import ast
 import builtins
@@ -16,10 +16,8 @@ RECIPES = [path for path in PAGES if path.stem not in ("index", "stack")]
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-def test_a_recipe_is_short_and_says_what_can_go_wrong(path):
-    # Words of the index are for the search.
-    text = re.sub(r"\.\. index::\n(   .*\n)+", "", path.read_text())
-    assert len(text.split()) <= 500
+def test_a_recipe_has_a_picture_and_says_what_can_go_wrong(path):
+    text = path.read_text()
     assert text.count(".. figure::") == 1
     assert "\nWhat can go wrong\n------" in text
 
