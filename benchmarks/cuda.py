@@ -200,7 +200,7 @@ def epochs(
             optimizer.step()
 
     by_entropy = nets.EpochPrioritizer(MaxEntropySelector(fraction=0.3), warmup_epochs=0)
-    monitored = {"train_split": ValidSplit(5), "callbacks": [nets.CalibrationMonitor()]}
+    monitored = {"train_split": ValidSplit(5), "callbacks": [nets.CalibrationScoring()]}
     variants: dict[str, dict[str, Any]] = {
         "arrays": {},
         "a tensor of the device": {"inputs": torch.tensor(X, device=device)},

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from benchmarks._tables import shown, simple_table
-from skcalib.metrics import CalibrationAccumulator, CalibrationWatch, _e_values
+from skcalib.metrics import CalibrationAccumulator, CalibrationMonitor, _e_values
 
 RESULTS = Path(__file__).with_name("daily_looks_results.json")
 PAGE = Path(__file__).parents[1] / "docs/measured/daily_looks.inc"
@@ -48,7 +48,7 @@ def batches(seed, n_classes, slope, shift):
 
 def pvalues(seed, n_classes, slope, shift, looks=LOOKS):
     """Return the p-value of every look of one stream."""
-    stream = CalibrationAccumulator(metrics=["evidence"], labels=range(n_classes))
+    stream = CalibrationAccumulator(metrics=["e_value"], labels=range(n_classes))
     found = np.ones(looks)
     for i, (y, proba) in zip(range(looks), batches(seed, n_classes, slope, shift)):
         found[i] = stream.update(y, proba).evidence().pvalue
@@ -85,7 +85,7 @@ def grids(n_draws):
 
 
 DAYS, DAILY, TOO_SURE = 60, 200, 1.4
-METHODS = ("CalibrationWatch", "evidence from day 1", "CUSUM that knows the error")
+METHODS = ("CalibrationMonitor", "evidence from day 1", "CUSUM that knows the error")
 
 
 def days(seed, first_bad):
@@ -110,10 +110,10 @@ def cusum(seed, first_bad):
 
 def alarms_of_days(seed, first_bad, limit):
     """Return for every method the mask of days from its alarm on."""
-    watch, total = CalibrationWatch(ALPHA), CalibrationAccumulator(metrics=["evidence"])
+    monitor, total = CalibrationMonitor(ALPHA), CalibrationAccumulator(metrics=["e_value"])
     found = np.zeros((3, DAYS), bool)
     for day, (y, z) in enumerate(days(seed, first_bad)):
-        found[0, day] = watch.update(y, expit(z)).alarm_ is not None
+        found[0, day] = monitor.update(y, expit(z)).alarm_ is not None
         found[1, day] = total.update(y, expit(z)).evidence().pvalue <= ALPHA
     found[2] = cusum(seed, first_bad) >= limit
     return np.logical_or.accumulate(found, axis=1)
@@ -150,7 +150,7 @@ Models that go wrong
 
 Sixty days with 200 samples each, two classes: the log-odds are right, or too large by 1.4 from
 some day on. Alarms at .05, within the 60 good days or within 40 bad ones; "before" are false
-alarms before the model went wrong. The CUSUM is told which error to look for, and has the limit
+alarms before the model went wrong. The CUSUM knows which error to look for, and has the limit
 that is right for 60 days.
 """
 

@@ -12,7 +12,7 @@ GROUPS = {
             "multilabel_calibration_error",
             "groupwise_calibration_error",
             "CalibrationAccumulator",
-            "CalibrationWatch",
+            "CalibrationMonitor",
             "check_alignment",
         ],
         "Intervals, tests and reliability curves": [
@@ -183,7 +183,7 @@ GROUPS = {
     "nets": {
         "Classifier": ["CalibratedNetClassifier", "MLP"],
         "Callbacks, and the samples of an epoch": [
-            "CalibrationMonitor",
+            "CalibrationScoring",
             "TrainingDynamics",
             "EpochPrioritizer",
         ],

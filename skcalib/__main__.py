@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import __version__, metrics
-from .metrics import CalibrationWatch, calibration_error_interval
+from .metrics import CalibrationMonitor, calibration_error_interval
 from .report import CalibrationReport
 from .report._data import REMEDY, alignment_of
 from .report._read import IN_ORDER, describe, read_predictions
@@ -28,9 +28,9 @@ from .utils._labels import encode_groups
 from .utils._output import collecting
 from .utils._proba import check_predictions
 
-# The commands ``watch`` and ``check``: predictions from a file, the result as exit status.
+# The commands ``monitor`` and ``check``: predictions from a file, the result as exit status.
 
-_FORMAT = "skcalib watch 1"
+_FORMAT = "skcalib monitor 1"
 # Metrics of (y_true, y_proba); those for several labels and for groups need more.
 _ERRORS = [
     name
@@ -41,21 +41,23 @@ _ERRORS = [
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the subparsers of a command line; ``options.run`` runs one."""
-    watch = commands.add_parser(
-        "watch",
-        help="add the labels of a day and tell whether the probabilities have gone wrong",
-        description="Add predictions whose labels have arrived to the state, and tell whether the "
-        "probabilities have gone wrong. It may be called every day: if they are right, there is "
-        "ever an alarm with probability alpha at most. Exit status: 0 no alarm, 1 alarm, 2 the "
-        "input is refused; the state file then stays as it was.",
+    monitor = commands.add_parser(
+        "monitor",
+        aliases=["watch"],
+        help="add the labels of a day and raise an alarm if the probabilities have gone wrong",
+        description="Add predictions whose labels have arrived to the state, and raise an alarm "
+        "if the probabilities have gone wrong. It may be called every day: if they are right, "
+        "there is ever an alarm with probability false-alarm-rate at most. Exit status: 0 no "
+        "alarm, 1 alarm, 2 the input is refused; the state file then stays as it was.",
     )
-    _add_columns(watch)
-    add = watch.add_argument
+    _add_columns(monitor)
+    add = monitor.add_argument
     add("--state", type=Path, required=True, help="JSON file of what came before; may be missing")
-    add("--alpha", type=float, help="probability of a false alarm, ever (default: 0.01)")
-    add("--by", action="append", default=[], help="a column of groups to watch too; repeatable")
-    add("--name", help="what this look is called (default: date and time)")
-    watch.set_defaults(run=_watch)
+    rate = "probability of a false alarm, ever (default: 0.01)"
+    add("--false-alarm-rate", type=float, help=rate)
+    add("--by", action="append", default=[], help="a column of groups to monitor; repeatable")
+    add("--name", help="name of this step (default: date and time)")
+    monitor.set_defaults(run=_monitor)
     check = commands.add_parser(
         "check",
         help="tell whether the calibration error is small enough",
@@ -148,70 +150,77 @@ def _write_alignment(table: dict[str, Any]) -> None:
         sys.stderr.write(f"Note: {reworded(finding, {REMEDY: IN_ORDER})}\n")
 
 
-def _watch(options: argparse.Namespace) -> int:
-    state = _read_state(options.state, options.alpha)
+def _monitor(options: argparse.Namespace) -> int:
+    state = _read_state(options.state, options.false_alarm_rate)
     digest = hashlib.sha256(options.predictions.read_bytes()).hexdigest()
     if digest in state.files:
         raise ValueError(
             f"{options.predictions} must be a file that was not added before, got the one of "
             f"{state.files[digest]}."
         )
-    y_true, y_proba, by, source = _look(options, state)
-    watch = state.watch or CalibrationWatch(state.alpha, labels=state.classes)
+    y_true, y_proba, by, source = _read_step(options, state)
+    monitor = state.monitor or CalibrationMonitor(state.false_alarm_rate, labels=state.classes)
     name = options.name or f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
-    watch.update(y_true, y_proba, by=by, name=name)
+    monitor.update(y_true, y_proba, by=by, name=name)
     kept = {
         "format": _FORMAT,
         "classes": state.classes,
         "single": state.single,
         "files": state.files | {digest: name},
-        "watch": json.loads(watch.to_json()),
+        "monitor": json.loads(monitor.to_json()),
     }
     _replace(options.state, json.dumps(kept) + "\n")
     show_reading(source, options.notes)
-    if watch.alarm_ is not None:
-        sys.stdout.write(f"Alarm. {watch.alarm_}\n")
+    if monitor.alarm_ is not None:
+        sys.stdout.write(f"Alarm. {monitor.alarm_}\n")
         return 1
     sys.stdout.write(
-        f"No alarm: the evidence is {watch.evidence().e_value:.3g} after look "
-        f"{len(watch.looks_)}, with {len(y_true)} samples; an alarm is raised from "
-        f"{1 / watch.alpha:g} on.\n"
+        f"No alarm: the e-value is {monitor.evidence().e_value:.3g} after step "
+        f"{len(monitor.steps_)}, with {len(y_true)} samples; an alarm is raised from "
+        f"{1 / monitor.false_alarm_rate:g} on.\n"
     )
     return 0
 
 
 @dataclass
 class _State:
-    """State of the watch; `single` if there is only the positive class's column."""
+    """State of the monitor; `single` if there is only the positive class's column."""
 
-    alpha: float
-    watch: CalibrationWatch | None = None
+    false_alarm_rate: float
+    monitor: CalibrationMonitor | None = None
     classes: list[str] | None = None
     single: bool = False
     files: dict[str, str] = field(default_factory=dict)
 
 
-def _read_state(path: Path, alpha: float | None) -> _State:
+def _read_state(path: Path, rate: float | None) -> _State:
     if not path.exists():
-        return _State(0.01 if alpha is None else alpha)
+        return _State(0.01 if rate is None else rate)
     try:
         kept = json.loads(path.read_text())
         if kept["format"] != _FORMAT:
             raise ValueError(f"the format is {kept['format']!r}")
-        watch = CalibrationWatch.from_json(json.dumps(kept["watch"]))
+        monitor = CalibrationMonitor.from_json(json.dumps(kept["monitor"]))
         state = _State(
-            watch.alpha, watch, list(kept["classes"]), bool(kept["single"]), dict(kept["files"])
+            monitor.false_alarm_rate,
+            monitor,
+            list(kept["classes"]),
+            bool(kept["single"]),
+            dict(kept["files"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} must be a state that this command has written: {error}."
         ) from None
-    if alpha not in (None, state.alpha):
-        raise ValueError(f"alpha must be that of the state, {state.alpha:g}, got {alpha:g}.")
+    if rate not in (None, state.false_alarm_rate):
+        raise ValueError(
+            f"false-alarm-rate must be that of the state, {state.false_alarm_rate:g}, got "
+            f"{rate:g}."
+        )
     return state
 
 
-def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any, Any]:
+def _read_step(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any, Any]:
     """Return labels, probabilities, groups, what was read; the first file fixes the classes."""
     positive = state.classes[1] if state.classes is not None and state.single else None
     table = read_predictions(
@@ -235,7 +244,7 @@ def _look(options: argparse.Namespace, state: _State) -> tuple[Any, Any, Any, An
         state.classes, state.single = labels, single
     if single != state.single or sorted(labels) != sorted(state.classes):
         raise ValueError(
-            f"{options.predictions} must have the classes of the looks before, "
+            f"{options.predictions} must have the classes of the steps before, "
             f"{', '.join(state.classes)}, got {', '.join(labels)}; the option classes names the "
             "columns."
         )

@@ -33,7 +33,7 @@ from skcalib.difficulty import KNNScorer, PredictionDepthScorer, RMDScorer
 from skcalib.labels import votes_from_long
 from skcalib.metrics import (
     CalibrationAccumulator,
-    CalibrationWatch,
+    CalibrationMonitor,
     groupwise_calibration_error,
     multilabel_calibration_error,
     prediction_powered_interval,
@@ -235,15 +235,15 @@ def test_the_classes_are_rarer():
         assert shift.fit(new).predict_proba(new)[:, 1].mean() == pytest.approx(0.1, abs=0.03)
 
 
-def test_a_model_in_use_is_watched_every_day():
+def test_a_model_in_use_is_monitored_every_day():
     rng = np.random.default_rng(0)
-    watch = CalibrationWatch(alpha=0.01)
+    monitor = CalibrationMonitor(false_alarm_rate=0.01)
     for day in range(30):
         proba = rng.random(100)
         y = rng.random(100) < (proba if day < 10 else proba**2)
-        watch.update(y.astype(int), proba, name=f"day {day}")
-        watch = CalibrationWatch.from_json(watch.to_json())
-        if watch.alarm_:
+        monitor.update(y.astype(int), proba, name=f"day {day}")
+        monitor = CalibrationMonitor.from_json(monitor.to_json())
+        if monitor.alarm_:
             break
     assert 10 <= day < 20
 
@@ -428,7 +428,7 @@ def test_a_training_is_stopped_by_what_calibration_cannot_repair(digits):
     from skorch.callbacks import EarlyStopping
     from skorch.dataset import ValidSplit
 
-    from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+    from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationScoring
 
     torch.set_num_threads(1)
     X, _, y, _ = digits
@@ -438,7 +438,7 @@ def test_a_training_is_stopped_by_what_calibration_cannot_repair(digits):
         max_epochs=60,
         lr=0.02,
         callbacks=[
-            CalibrationMonitor(metric="refinement"),
+            CalibrationScoring(metric="refinement"),
             EarlyStopping(monitor="valid_refinement", patience=3, load_best=True),
         ],
         random_state=0,

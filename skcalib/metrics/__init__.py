@@ -16,7 +16,7 @@ from ._decomposition import refined_log_loss, score_decomposition
 from ._detection import fpr_at_tpr, misclassification_report, ood_report
 from ._groupwise import groupwise_calibration_error, multilabel_calibration_error
 from ._intervals import calibration_error_interval, calibration_test
-from ._monitor import CalibrationWatch
+from ._monitor import CalibrationMonitor
 from ._per_sample import (
     confidence_score,
     energy_score,
@@ -40,7 +40,7 @@ from ._smooth import smooth_calibration_error
 
 __all__ = [
     "CalibrationAccumulator",
-    "CalibrationWatch",
+    "CalibrationMonitor",
     "accuracy_at_coverage",
     "area_under_generalized_risk_coverage",
     "area_under_risk_coverage",

@@ -83,7 +83,7 @@ _WITH_SUMS = {
         _gaps_in_cells, lambda sums, total, norm: float(np.abs(np.cumsum(sums)).max() / total)
     ),
     "generalized_brier_score": Summed(_brier_sum, lambda sums, total, norm: float(sums / total)),
-    "evidence": Summed(log_ratios, lambda sums, total, norm: evidence_of_sums(sums).e_value),
+    "e_value": Summed(log_ratios, lambda sums, total, norm: evidence_of_sums(sums).e_value),
 }
 _OF_BINS = {
     name: Summed(sums_between, value)
@@ -124,7 +124,7 @@ class CalibrationAccumulator:
         "smooth_calibration_error" (2**14 + 1 sums), "ks_calibration_error" (2**14 sums: the
         largest cumulative gap at the ends of as many cells of the confidence, lower than that of
         the function by no more than the gaps in one cell), "generalized_brier_score" (one),
-        "evidence" (169 sums for two classes, else 13 for every class and 13 more), see
+        "e_value" (169 sums for two classes, else 13 for every class and 13 more), see
         :meth:`evidence`.
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
@@ -287,8 +287,7 @@ class CalibrationAccumulator:
         metric : str, default="expected_calibration_error"
             "expected_calibration_error", "maximum_calibration_error",
             "debiased_calibration_error", or one of `metrics`. The expected and the classwise
-            error take the `norm`; the Brier score is the mean over the samples, and the evidence
-            the e-value.
+            error take the `norm`; the Brier score is the mean over the samples.
 
         Returns
         -------
@@ -385,7 +384,7 @@ class CalibrationAccumulator:
         Raises
         ------
         ValueError
-            If there are no samples yet, or if `metrics` does not name "evidence".
+            If there are no samples yet, or if `metrics` does not name "e_value".
 
         See Also
         --------
@@ -401,7 +400,7 @@ class CalibrationAccumulator:
         >>> import numpy as np
         >>> from skcalib.metrics import CalibrationAccumulator
         >>> rng = np.random.default_rng(0)
-        >>> days = CalibrationAccumulator(metrics=["evidence"])
+        >>> days = CalibrationAccumulator(metrics=["e_value"])
         >>> for _ in range(5):
         ...     y = rng.integers(0, 2, 100)
         ...     _ = days.update(y, np.where(rng.random(100) < 0.8, 0.1 + 0.8 * y, 0.9 - 0.8 * y))
@@ -412,13 +411,13 @@ class CalibrationAccumulator:
         return evidence_of_sums(self._sums_of_evidence())
 
     def _sums_of_evidence(self) -> NDArray[np.float64]:
-        if "evidence" not in self.metric_sums_:
+        if "e_value" not in self.metric_sums_:
             raise ValueError(
-                f"metrics must name 'evidence' for its sums to be kept, got "
+                f"metrics must name 'e_value' for its sums to be kept, got "
                 f"{list(self.metric_sums_)}."
             )
         self._check_not_empty()
-        return self.metric_sums_["evidence"]
+        return self.metric_sums_["e_value"]
 
     def to_json(self) -> str:
         """Return the accumulator as text, from which :meth:`from_json` makes an equal one.

@@ -184,7 +184,7 @@ def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
 # Calibration error or refinement error after every epoch.
 
 
-class CalibrationMonitor(EpochScoring):
+class CalibrationScoring(EpochScoring):
     """Record calibration error or refinement error after every epoch, smaller = better.
 
     Like every :class:`skorch.callbacks.EpochScoring`, it writes into the history its value and
@@ -226,10 +226,10 @@ class CalibrationMonitor(EpochScoring):
     >>> from sklearn.datasets import load_iris
     >>> from skorch.callbacks import EarlyStopping
     >>> from skorch.dataset import ValidSplit
-    >>> from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+    >>> from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationScoring
     >>> X, y = load_iris(return_X_y=True)
     >>> callbacks = [
-    ...     CalibrationMonitor(metric="refinement"),
+    ...     CalibrationScoring(metric="refinement"),
     ...     EarlyStopping(monitor="valid_refinement", patience=3, load_best=True),
     ... ]
     >>> net = CalibratedNetClassifier(
@@ -297,7 +297,7 @@ class CalibrationMonitor(EpochScoring):
         """
         if dataset_valid is None and not self.on_train:
             raise ValueError(
-                "train_split must hold out samples for CalibrationMonitor, unless on_train=True, "
+                "train_split must hold out samples for CalibrationScoring, unless on_train=True, "
                 f"got {net.train_split!r}."
             )
         super().on_epoch_begin(net, dataset_train, dataset_valid, **kw)

@@ -191,7 +191,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
     --------
     MLP : A module for tabular data.
     EpochPrioritizer : Chooses the samples of every epoch.
-    TrainingDynamics, CalibrationMonitor : Callbacks.
+    TrainingDynamics, CalibrationScoring : Callbacks.
     skcalib.losses.BSCEGRALoss : A criterion that calibrates.
 
     Notes

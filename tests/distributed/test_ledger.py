@@ -76,7 +76,7 @@ RUNS = {
         "ks_calibration_error", "generalized_brier_score",
     )},
     # As a logarithm: the evidence against this model has 290 digits.
-    "evidence": (lambda y, p, z: np.log(added_up("evidence")(y, p, z)), EXACT),
+    "e_value": (lambda y, p, z: np.log(added_up("e_value")(y, p, z)), EXACT),
     **{name: (of_rows(name), EXACT) for name in (
         "confidence_score", "predictive_entropy", "probability_margin",
     )},
@@ -174,7 +174,7 @@ def test_twenty_parts_are_what_memory_is(name):
 ONE_PASS = [
     *OF_BINS,
     *("classwise_calibration_error", "smooth_calibration_error"),
-    *("ks_calibration_error", "generalized_brier_score", "evidence", "SelectiveClassifier"),
+    *("ks_calibration_error", "generalized_brier_score", "e_value", "SelectiveClassifier"),
 ]
 LAZY = [
     *("confidence_score", "predictive_entropy", "probability_margin", "max_logit_score"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit, softmax
 
-from skcalib.metrics import CalibrationAccumulator, CalibrationWatch
+from skcalib.metrics import CalibrationAccumulator, CalibrationMonitor
 from skcalib.metrics._e_values import explanation  # private: no alarm ever says "No change"
 
 HALVES = [1, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 0]
@@ -16,7 +16,7 @@ LOG_SLOPES, SHIFTS = ([sign * top * half for half in HALVES for sign in (-1, 1)]
 
 
 def stream(**options):
-    return CalibrationAccumulator(metrics=["evidence"], **options)
+    return CalibrationAccumulator(metrics=["e_value"], **options)
 
 
 def of_two(y, p):
@@ -94,7 +94,7 @@ def test_parts_add_up_in_any_order(n_classes):
 def test_a_label_of_probability_zero_is_much_evidence_and_no_infinity():
     total = stream().update([1, 0], [0.0, 0.5])
     assert total.evidence().e_value > 100
-    assert np.isfinite(total.metric_sums_["evidence"]).all()
+    assert np.isfinite(total.metric_sums_["e_value"]).all()
 
 
 def test_evidence_beyond_the_largest_number():
@@ -122,7 +122,7 @@ def test_wrong_models_are_found_and_right_ones_are_not():
 
 def alarm(y, proba):
     """Return the sentence of the alarm that these samples raise."""
-    return CalibrationWatch().update(y, proba).alarm_
+    return CalibrationMonitor().update(y, proba).alarm_
 
 
 def check_explanation(sentence, verdict, what, repair):
@@ -150,7 +150,7 @@ def test_several_classes_are_explained_by_name():
 
 def test_what_evidence_needs():
     y, proba = draw(20)
-    with pytest.raises(ValueError, match=r"^metrics must name 'evidence' .*, got \[\]\.$"):
+    with pytest.raises(ValueError, match=r"^metrics must name 'e_value' .*, got \[\]\.$"):
         CalibrationAccumulator().update(y, proba).evidence()
     with pytest.raises(ValueError, match="has no samples yet"):
         stream().evidence()
@@ -164,7 +164,7 @@ EVERY_METRIC = [
     "classwise_calibration_error",
     "smooth_calibration_error",
     "generalized_brier_score",
-    "evidence",
+    "e_value",
 ]
 
 
@@ -209,7 +209,7 @@ def test_text_that_is_no_accumulator_is_refused(text):
     elif text == "state":
         text = json.dumps({name: value for name, value in state.items() if name != "classes_"})
     elif text == "nan":
-        text = json.dumps(state | {"metric_sums_": {"evidence": [float("nan")]}})
+        text = json.dumps(state | {"metric_sums_": {"e_value": [float("nan")]}})
     with pytest.raises(ValueError, match=r"^text must be what to_json of an accumulator returned"):
         CalibrationAccumulator.from_json(text)
 

@@ -24,7 +24,7 @@ proba = rng.dirichlet(np.ones(3), 100 + rank)
 y = rng.integers(0, 3, 100 + rank)
 found = []
 for names in (None, range(3), ["a", "b", "c"] if rank else range(3)):
-    mine = CalibrationAccumulator(metrics=["evidence"], labels=names)
+    mine = CalibrationAccumulator(metrics=["e_value"], labels=names)
     mine.update(y if names is None else np.array(names)[y], proba)
     try:
         parts = [None, None]

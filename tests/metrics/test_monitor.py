@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from skcalib.metrics import CalibrationAccumulator, CalibrationWatch
+from skcalib.metrics import CalibrationAccumulator, CalibrationMonitor
 from tests.metrics.test_e_values import draw, of_two
 
 
@@ -16,83 +16,85 @@ def days(n_days, n=200, slope=1.0, since=0, seed=0):
         yield (rng.random(n) < expit(z)).astype(int), expit(z * (slope if day >= since else 1))
 
 
-def watched(looks, **options):
-    watch = CalibrationWatch(**options)
-    for k, (y, proba) in enumerate(looks):
-        watch.update(y, proba, name=f"day {k}")
-    return watch
+def monitored(batches, **options):
+    monitor = CalibrationMonitor(**options)
+    for k, (y, proba) in enumerate(batches):
+        monitor.update(y, proba, name=f"day {k}")
+    return monitor
 
 
-def test_evidence_is_the_mean_of_bets_that_start_at_every_look():
-    looks = [(y, proba[:, 1]) for y, proba in (draw(12, seed=k) for k in range(4))]
+def test_evidence_is_the_mean_of_e_values_that_start_at_every_step():
+    batches = [(y, proba[:, 1]) for y, proba in (draw(12, seed=k) for k in range(4))]
     expected = 1 / 5  # not bet yet
     for j in range(4):
-        y, p = (np.concatenate(part) for part in zip(*looks[j:]))
+        y, p = (np.concatenate(part) for part in zip(*batches[j:]))
         expected += of_two(y, p) / ((j + 1) * (j + 2))
-    watch = watched(looks)
-    assert watch.evidence().e_value == pytest.approx(expected, rel=1e-9)
-    assert watch.evidence().pvalue == pytest.approx(min(1, 1 / expected), rel=1e-9)
+    monitor = monitored(batches)
+    assert monitor.evidence().e_value == pytest.approx(expected, rel=1e-9)
+    assert monitor.evidence().pvalue == pytest.approx(min(1, 1 / expected), rel=1e-9)
 
 
 def test_groups_share_the_money():
-    looks = [(y, proba[:, 1]) for y, proba in (draw(30, seed=k) for k in range(3))]
-    watch, alone = CalibrationWatch(), {"": CalibrationWatch()}
-    for k, (y, p) in enumerate(looks):
+    batches = [(y, proba[:, 1]) for y, proba in (draw(30, seed=k) for k in range(3))]
+    monitor, alone = CalibrationMonitor(), {"": CalibrationMonitor()}
+    for k, (y, p) in enumerate(batches):
         by = np.array(["b", "a"])[np.arange(30) % 2] if k else np.full(30, "b")
-        watch.update(y, p, by=by)
+        monitor.update(y, p, by=by)
         alone[""].update(y, p)
         for name in np.unique(by):
-            group = alone.setdefault(str(name), CalibrationWatch(labels=[0, 1]))
+            group = alone.setdefault(str(name), CalibrationMonitor(labels=[0, 1]))
             group.update(y[by == name], p[by == name])
     # "b" appears before "a"; a sixth is kept for groups to come.
     shares = {"": 1 / 2, "b": 1 / 4, "a": 1 / 12}
     expected = sum(share * alone[g].evidence().e_value for g, share in shares.items()) + 1 / 6
-    assert watch.evidence().e_value == pytest.approx(expected, rel=1e-9)
+    assert monitor.evidence().e_value == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_model_that_goes_wrong_late_is_found_with_the_day():
-    looks = list(days(90, slope=1.5, since=60))
-    watch = watched(looks)
-    assert watch.alarm_.startswith("Since day ")
-    assert 55 <= int(watch.alarm_.split()[2]) <= 65
-    assert "is too sure" in watch.alarm_
-    assert "are positive" in watch.alarm_
-    assert repr(watch).startswith("CalibrationWatch(alpha=0.01, looks=90, alarm=Since day ")
+    batches = list(days(90, slope=1.5, since=60))
+    monitor = monitored(batches)
+    assert monitor.alarm_.startswith("Since day ")
+    assert 55 <= int(monitor.alarm_.split()[2]) <= 65
+    assert "is too sure" in monitor.alarm_
+    assert "are positive" in monitor.alarm_
+    assert repr(monitor).startswith(
+        "CalibrationMonitor(false_alarm_rate=0.01, steps=90, alarm=Since day "
+    )
     # Bets that started on the first day alone are still behind after the thirty bad ones.
-    total = CalibrationAccumulator(metrics=["evidence"])
-    for y, proba in looks[:70]:
+    total = CalibrationAccumulator(metrics=["e_value"])
+    for y, proba in batches[:70]:
         total.update(y, proba)
     assert total.evidence().pvalue > 0.01
-    assert watched(looks[:70]).alarm_ is not None
+    assert monitored(batches[:70]).alarm_ is not None
 
 
 def test_an_alarm_stays_and_right_models_raise_none():
-    right = watched(days(60))
+    right = monitored(days(60))
     assert right.alarm_ is None
-    assert repr(right).endswith("looks=60, alarm=none)")
-    watch = watched(days(10, slope=2))
-    story = watch.alarm_
+    assert repr(right).endswith("steps=60, alarm=none)")
+    monitor = monitored(days(10, slope=2))
+    summary = monitor.alarm_
     for y, proba in days(30, seed=1):
-        watch.update(y, proba)
-    assert watch.alarm_ == story
+        monitor.update(y, proba)
+    assert monitor.alarm_ == summary
 
 
-def test_false_alarms_over_many_looks():
-    alarms = [watched(days(40, n=50, seed=s), alpha=0.1).alarm_ for s in range(30)]
+def test_false_alarms_over_many_steps():
+    alarms = [monitored(days(40, n=50, seed=s), false_alarm_rate=0.1).alarm_ for s in range(30)]
     assert sum(alarm is not None for alarm in alarms) <= 4
 
 
 def test_the_group_that_is_wrong_is_named():
-    watch = CalibrationWatch(labels=["no", "yes"])
+    monitor = CalibrationMonitor(labels=["no", "yes"])
     for (y, proba), (y_bad, proba_bad) in zip(days(8), days(8, slope=3, seed=1)):
         y, proba = np.concatenate([y, y_bad[:50]]), np.concatenate([proba, proba_bad[:50]])
         by = np.repeat(["site A", "site B"], [200, 50])
-        watch.update(np.array(["no", "yes"])[y], np.column_stack([1 - proba, proba]), by=by)
-    assert watch.alarm_.startswith("site B: Since 1 (")
-    assert "are right" in watch.alarm_
-    with pytest.raises(ValueError, match=r"^by must be passed in every look or in none, got none"):
-        watch.update(["no"], [[0.5, 0.5]])
-    plain = watched(days(2))
+        monitor.update(np.array(["no", "yes"])[y], np.column_stack([1 - proba, proba]), by=by)
+    assert monitor.alarm_.startswith("site B: Since 1 (")
+    assert "are correct" in monitor.alarm_
+    with pytest.raises(ValueError, match=r"^by must be passed in every step or in none, got none"):
+        monitor.update(["no"], [[0.5, 0.5]])
+    plain = monitored(days(2))
     with pytest.raises(ValueError, match=r"^by must be .* got some in this one\.$"):
         plain.update([0, 1], [0.5, 0.5], by=["a", "b"])
 
@@ -103,12 +105,12 @@ def test_named_columns_are_matched_within_groups():
     names = np.array(["ant", "bee", "cat"])
     frame = pd.DataFrame(proba, columns=names)
     by = np.arange(80) % 2
-    first, second = CalibrationWatch(), CalibrationWatch()
+    first, second = CalibrationMonitor(), CalibrationMonitor()
     for order in (["cat", "ant", "bee"], names):
         first.update(names[y], frame[order], by=by)
         second.update(names[y], frame, by=by)
     assert first.evidence() == pytest.approx(second.evidence(), rel=1e-9)
-    lists = CalibrationWatch(labels=names)
+    lists = CalibrationMonitor(labels=names)
     for _ in range(2):
         lists.update(names[y].tolist(), proba.tolist(), by=list(by))
     assert lists.evidence() == pytest.approx(second.evidence(), rel=1e-9)
@@ -117,53 +119,55 @@ def test_named_columns_are_matched_within_groups():
 @pytest.mark.parametrize("names", [["", "a"], ["None", None]])
 def test_groups_that_would_be_one_as_text_are_refused(names):
     y, proba = np.arange(40) % 2, np.full(40, 0.5)
-    watch = CalibrationWatch().update(y, proba, by=["b"] * 40)
-    before = watch.to_json()
+    monitor = CalibrationMonitor().update(y, proba, by=["b"] * 40)
+    before = monitor.to_json()
     by = np.array(names, dtype=object)[np.arange(40) // 20]
     with pytest.raises(ValueError, match="names are not empty and differ as text"):
-        watch.update(y, proba, by=by)
-    assert watch.to_json() == before
+        monitor.update(y, proba, by=by)
+    assert monitor.to_json() == before
 
 
-def test_looks_are_recorded_and_a_failed_one_leaves_no_trace():
-    watch = watched(days(3, n=50))
-    assert [look["name"] for look in watch.looks_] == ["day 0", "day 1", "day 2"]
-    assert [look["samples"] for look in watch.looks_] == [50, 50, 50]
-    before = watch.to_json()
+def test_steps_are_recorded_and_a_failed_one_leaves_no_trace():
+    monitor = monitored(days(3, n=50))
+    assert [step["name"] for step in monitor.steps_] == ["day 0", "day 1", "day 2"]
+    assert [step["samples"] for step in monitor.steps_] == [50, 50, 50]
+    before = monitor.to_json()
     for y, proba, by in (([0, 2], [0.5, 0.5], None), ([0, 1], [0.5, np.nan], None)):
         with pytest.raises(ValueError, match=r"^y_(true|proba) "):
-            watch.update(y, proba, by=by)
-    assert watch.update([], []).to_json() == before  # no labels have arrived
-    assert CalibrationWatch().evidence() == (1.0, 1.0)
-    with pytest.raises(ValueError, match="alpha"):
-        CalibrationWatch(alpha=1.0)
+            monitor.update(y, proba, by=by)
+    assert monitor.update([], []).to_json() == before  # no labels have arrived
+    assert CalibrationMonitor().evidence() == (1.0, 1.0)
+    with pytest.raises(ValueError, match="false_alarm_rate"):
+        CalibrationMonitor(false_alarm_rate=1.0)
 
 
 @pytest.mark.parametrize("by", [None, ["a", "b"] * 100])
 def test_json_keeps_every_bit(by):
-    looks = list(days(6, slope=1.3))
-    whole, parts = CalibrationWatch(), CalibrationWatch()
-    for k, (y, proba) in enumerate(looks):
+    batches = list(days(6, slope=1.3))
+    whole, parts = CalibrationMonitor(), CalibrationMonitor()
+    for k, (y, proba) in enumerate(batches):
         whole.update(y, proba, by=by, name=k)
-        parts = CalibrationWatch.from_json(parts.to_json()).update(y, proba, by=by, name=k)
+        parts = CalibrationMonitor.from_json(parts.to_json()).update(y, proba, by=by, name=k)
     assert parts.to_json() == whole.to_json()
     assert parts.alarm_ == whole.alarm_
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"format": "other"}', "nan", "alpha"])
-def test_text_that_is_no_watch_is_refused(text):
-    state = json.loads(watched(days(2)).to_json())
+@pytest.mark.parametrize("text", ["", "{}", '{"format": "other"}', "nan", "false_alarm_rate"])
+def test_text_that_is_no_monitor_is_refused(text):
+    state = json.loads(monitored(days(2)).to_json())
     if text == "nan":
-        state["streams"][""]["wealth"][0] = float("nan")
-    if text == "alpha":
-        state["alpha"] = 2
-    with pytest.raises(ValueError, match=r"^text must be what to_json of a watch returned, got"):
-        CalibrationWatch.from_json(json.dumps(state) if text in ("nan", "alpha") else text)
+        state["streams"][""]["log_alternatives"][0] = float("nan")
+    if text == "false_alarm_rate":
+        state["false_alarm_rate"] = 2
+    with pytest.raises(ValueError, match=r"^text must be what to_json of a monitor returned, got"):
+        CalibrationMonitor.from_json(
+            json.dumps(state) if text in ("nan", "false_alarm_rate") else text
+        )
 
 
 def test_groups_of_dask_arrays_are_refused():
     da = pytest.importorskip("dask.array")
     y, proba = da.from_array([0, 1], chunks=1), da.from_array([0.2, 0.7], chunks=1)
-    assert CalibrationWatch().update(y, proba).looks_[0]["samples"] == 2
+    assert CalibrationMonitor().update(y, proba).steps_[0]["samples"] == 2
     with pytest.raises(TypeError, match=r"^by must be None where"):
-        CalibrationWatch().update(y, proba, by=[0, 1])
+        CalibrationMonitor().update(y, proba, by=[0, 1])

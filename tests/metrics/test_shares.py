@@ -181,7 +181,7 @@ def test_the_accumulator_adds_shares_up():
     brier = generalized_brier_score(shares, proba).mean()
     assert stream.result("generalized_brier_score") == pytest.approx(brier)
     with pytest.raises(ValueError, match=r"^y_true must hold one label .* where evidence is kept"):
-        CalibrationAccumulator(metrics=["evidence"]).update(shares, proba)
+        CalibrationAccumulator(metrics=["e_value"]).update(shares, proba)
 
 
 def test_an_accumulator_keeps_the_order_of_labels():

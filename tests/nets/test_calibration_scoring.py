@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from skorch.callbacks import Checkpoint, EarlyStopping
 
-from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationScoring
 
 X, Y = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
 NAMES = np.array(["z", "a", "m"])[Y]
@@ -44,7 +44,7 @@ def make_net(*callbacks, **params):
 @pytest.mark.parametrize("use_caching", [True, False])
 @pytest.mark.parametrize("labels", [Y, NAMES])
 def test_records_the_error_of_the_held_out_samples(labels, use_caching):
-    net = make_net(CalibrationMonitor(n_bins=7, use_caching=use_caching)).fit(X, labels)
+    net = make_net(CalibrationScoring(n_bins=7, use_caching=use_caching)).fit(X, labels)
     columns = np.searchsorted(net.classes_, labels[120:])
     expected = naive_ece(columns, net.predict_proba(X[120:]), 7)
     np.testing.assert_allclose(net.history[-1, "valid_ece"], expected, rtol=1e-4)
@@ -60,7 +60,7 @@ def test_the_held_out_samples_are_not_predicted_once_more():
             return super().forward(X)
 
     totals = []
-    for callbacks in ([], [CalibrationMonitor()], [CalibrationMonitor(use_caching=False)]):
+    for callbacks in ([], [CalibrationScoring()], [CalibrationScoring(use_caching=False)]):
         Counting.n_rows = 0
         make_net(*callbacks).set_params(module=Counting, max_epochs=2).fit(X, Y)
         totals.append(Counting.n_rows)
@@ -68,7 +68,7 @@ def test_the_held_out_samples_are_not_predicted_once_more():
 
 
 def test_training_samples_and_other_options():
-    monitors = [CalibrationMonitor(on_train=True), CalibrationMonitor(norm="max", name="mce")]
+    monitors = [CalibrationScoring(on_train=True), CalibrationScoring(norm="max", name="mce")]
     net = make_net(*monitors).fit(X, Y)
     assert net.history[-1, "mce"] >= naive_ece(Y[120:], net.predict_proba(X[120:]), 15)
     assert 0 <= net.history[-1, "train_ece"] <= 1
@@ -77,7 +77,7 @@ def test_training_samples_and_other_options():
 def test_early_stopping_and_checkpoints_go_by_it(tmp_path):
     stop = EarlyStopping(monitor="valid_ece", patience=2, threshold=0.9)
     keep = Checkpoint(monitor="valid_ece_best", dirname=str(tmp_path))
-    net = make_net(CalibrationMonitor(), stop, keep, max_epochs=40).fit(X, Y)
+    net = make_net(CalibrationScoring(), stop, keep, max_epochs=40).fit(X, Y)
     assert len(net.history) < 40
     assert (tmp_path / "params.pt").exists()
 
@@ -94,8 +94,8 @@ def naive_refinement(y, proba):
 
 @pytest.mark.parametrize("use_caching", [True, False])
 def test_refinement_is_the_log_loss_after_the_best_temperature(use_caching):
-    monitor = CalibrationMonitor(metric="refinement", use_caching=use_caching)
-    net = make_net(monitor, CalibrationMonitor(metric="refinement", on_train=True)).fit(X, NAMES)
+    monitor = CalibrationScoring(metric="refinement", use_caching=use_caching)
+    net = make_net(monitor, CalibrationScoring(metric="refinement", on_train=True)).fit(X, NAMES)
     columns = np.searchsorted(net.classes_, NAMES[120:])
     expected = naive_refinement(columns, net.predict_proba(X[120:]))
     np.testing.assert_allclose(net.history[-1, "valid_refinement"], expected, rtol=1e-5)
@@ -105,7 +105,7 @@ def test_refinement_is_the_log_loss_after_the_best_temperature(use_caching):
 
 def test_early_stopping_by_refinement_goes_back_to_the_best_epoch():
     stop = EarlyStopping(monitor="valid_refinement", patience=10, threshold=0, load_best=True)
-    monitor = CalibrationMonitor(metric="refinement")
+    monitor = CalibrationScoring(metric="refinement")
     net = make_net(monitor, stop, lr=0.5, max_epochs=200).fit(X, NAMES)
     recorded = net.history[:, "valid_refinement"]
     assert len(recorded) < 200
@@ -117,18 +117,18 @@ def test_early_stopping_by_refinement_goes_back_to_the_best_epoch():
 
 def test_a_class_may_be_missing_among_the_validation_samples():
     order = np.argsort(Y, kind="stable")
-    net = make_net(CalibrationMonitor(metric="refinement")).fit(X[order], Y[order])
+    net = make_net(CalibrationScoring(metric="refinement")).fit(X[order], Y[order])
     assert set(Y[order][120:]) < {0, 1, 2}
     assert np.isfinite(net.history[:, "valid_refinement"]).all()
 
 
 def test_an_unknown_metric_is_named():
     with pytest.raises(ValueError, match="metric must be 'ece' or 'refinement', got 'brier'"):
-        make_net(CalibrationMonitor(metric="brier")).fit(X, Y)
+        make_net(CalibrationScoring(metric="brier")).fit(X, Y)
 
 
 def test_clone_and_pickle():
-    net = make_net(CalibrationMonitor(n_bins=9)).fit(X, Y)
+    net = make_net(CalibrationScoring(n_bins=9)).fit(X, Y)
     again = pickle.loads(pickle.dumps(net))
     assert again.history[:, "valid_ece"] == net.history[:, "valid_ece"]
     fresh = clone(net)
@@ -137,23 +137,23 @@ def test_clone_and_pickle():
 
 
 def test_without_validation_samples_it_says_so():
-    with pytest.raises(ValueError, match="train_split must hold out samples for CalibrationMon"):
-        make_net(CalibrationMonitor(), train_split=None).fit(X, Y)
-    net = make_net(CalibrationMonitor(on_train=True), train_split=None).fit(X, Y)
+    with pytest.raises(ValueError, match="train_split must hold out samples for CalibrationSc"):
+        make_net(CalibrationScoring(), train_split=None).fit(X, Y)
+    net = make_net(CalibrationScoring(on_train=True), train_split=None).fit(X, Y)
     assert 0 <= net.history[-1, "train_ece"] <= 1
 
 
 @pytest.mark.parametrize("name", ["on_train", "use_caching"])
 def test_flags_are_booleans(name):
     with pytest.raises(TypeError, match=f"{name} must be True or False, got 'False'"):
-        make_net(CalibrationMonitor(**{name: "False"})).fit(X, Y)
+        make_net(CalibrationScoring(**{name: "False"})).fit(X, Y)
 
 
 def test_bad_parameter():
     with pytest.raises(ValueError, match="n_bins"):
-        make_net(CalibrationMonitor(n_bins=0)).fit(X, Y)
+        make_net(CalibrationScoring(n_bins=0)).fit(X, Y)
 
 
 def test_a_name_that_is_no_text_is_refused():
     with pytest.raises(TypeError, match="name must be a str or None, got 3"):
-        CalibrationMonitor(name=3).initialize()
+        CalibrationScoring(name=3).initialize()

@@ -1,4 +1,4 @@
-"""The commands watch and check: what they say, and with which exit status."""
+"""The commands monitor and check: what they say, and with which exit status."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from skcalib import __main__, metrics
 from skcalib.__main__ import main
-from skcalib.metrics import CalibrationWatch
+from skcalib.metrics import CalibrationMonitor
 
 pytest.importorskip("pandas")
 
@@ -29,27 +29,27 @@ def write(path, n=400, slope=1.0, seed=0, labels=("no", "yes"), head="label,p_ye
     return y, p
 
 
-def watch(tmp_path, capsys, *more, **options):
+def monitor(tmp_path, capsys, *more, **options):
     write(tmp_path / "today.csv", **options)
     state = tmp_path / "state.json"
-    status = main(["watch", str(tmp_path / "today.csv"), "--state", str(state), *more])
+    status = main(["monitor", str(tmp_path / "today.csv"), "--state", str(state), *more])
     return status, capsys.readouterr()
 
 
-def test_watch_alarms_with_what_went_wrong_since_when(tmp_path, capsys):
-    mirror = CalibrationWatch(labels=["not yes", "yes"])
+def test_monitor_alarms_with_what_went_wrong_since_when(tmp_path, capsys):
+    mirror = CalibrationMonitor(labels=["not yes", "yes"])
     for day in range(12):
         slope = 1.0 if day < 6 else 2.0
-        status, said = watch(tmp_path, capsys, "--name", f"day {day}", slope=slope, seed=day)
+        status, said = monitor(tmp_path, capsys, "--name", f"day {day}", slope=slope, seed=day)
         y, p = write(tmp_path / "again.csv", slope=slope, seed=day)
         mirror.update(np.array(["not yes", "yes"])[y], p, name=f"day {day}")
         if day < 6:
             assert status == 0
-            assert said.out.startswith(f"No alarm: the evidence is {mirror.evidence()[0]:.3g} ")
+            assert said.out.startswith(f"No alarm: the e-value is {mirror.evidence()[0]:.3g} ")
     assert status == 1
     assert said.out == f"Alarm. {mirror.alarm_}\n"
     assert "is too sure" in said.out
-    assert json.loads((tmp_path / "state.json").read_text())["watch"] == json.loads(
+    assert json.loads((tmp_path / "state.json").read_text())["monitor"] == json.loads(
         mirror.to_json()
     )
 
@@ -62,45 +62,47 @@ def test_a_day_may_lack_a_class_and_columns_may_move(tmp_path, capsys):
     )
     for day, lines in enumerate(text):
         (tmp_path / "p.csv").write_text(lines)
-        assert main(["watch", str(tmp_path / "p.csv"), "--state", str(state)]) == 0, day
-    kept = CalibrationWatch.from_json(json.dumps(json.loads(state.read_text())["watch"]))
-    mirror = CalibrationWatch(labels=["cat", "dog", "bird"])
+        assert main(["monitor", str(tmp_path / "p.csv"), "--state", str(state)]) == 0, day
+    kept = CalibrationMonitor.from_json(json.dumps(json.loads(state.read_text())["monitor"]))
+    mirror = CalibrationMonitor(labels=["cat", "dog", "bird"])
     mirror.update(["cat", "dog", "bird"], [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]])
     mirror.update(["cat", "dog"], [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]])
     assert kept.evidence() == mirror.evidence()
     (tmp_path / "p.csv").write_text("label,cat,cow\ncat,.7,.3\ncow,.3,.7\n")
-    assert main(["watch", str(tmp_path / "p.csv"), "--state", str(state)]) == 2
-    assert "must have the classes of the looks before, cat, dog, bird, got cat, cow" in (
+    assert main(["monitor", str(tmp_path / "p.csv"), "--state", str(state)]) == 2
+    assert "must have the classes of the steps before, cat, dog, bird, got cat, cow" in (
         capsys.readouterr().err
     )
     # Of two classes, all of a day may be positive.
     state.unlink()
     for lines in ("y,proba\n0,.3\n1,.8\n", "y,proba\n1,.6\n1,.7\n"):
         (tmp_path / "p.csv").write_text(lines)
-        assert main(["watch", str(tmp_path / "p.csv"), "--state", str(state)]) == 0
+        assert main(["monitor", str(tmp_path / "p.csv"), "--state", str(state)]) == 0
 
 
-def test_groups_are_watched(tmp_path, capsys):
+def test_groups_are_monitored(tmp_path, capsys):
     options = {"head": "label,p_yes,site", "extra": ("A", "B")}
-    status, _ = watch(tmp_path, capsys, "--by", "site", **options)
+    status, _ = monitor(tmp_path, capsys, "--by", "site", **options)
     state = json.loads((tmp_path / "state.json").read_text())
     assert status == 0
-    assert list(state["watch"]["streams"]) == ["", "site=A", "site=B"]
-    status, said = watch(tmp_path, capsys, seed=1, **options)
+    assert list(state["monitor"]["streams"]) == ["", "site=A", "site=B"]
+    status, said = monitor(tmp_path, capsys, seed=1, **options)
     assert status == 2
-    assert "by must be passed in every look or in none" in said.err
+    assert "by must be passed in every step or in none" in said.err
 
 
-@pytest.mark.parametrize("fault", ["columns", "same file", "alpha", "state", "replace", "Ctrl-C"])
+@pytest.mark.parametrize(
+    "fault", ["columns", "same file", "false_alarm_rate", "state", "replace", "Ctrl-C"]
+)
 def test_a_failed_call_leaves_the_state_as_it_was(tmp_path, capsys, monkeypatch, fault):
-    assert watch(tmp_path, capsys)[0] == 0
+    assert monitor(tmp_path, capsys)[0] == 0
     state, options, more = tmp_path / "state.json", {"seed": 1}, []
     if fault == "columns":
         options["head"] = "label,label"
     elif fault == "same file":
         options = {}
-    elif fault == "alpha":
-        more = ["--alpha", "0.05"]
+    elif fault == "false_alarm_rate":
+        more = ["--false-alarm-rate", "0.05"]
     elif fault == "state":
         state.write_text("{}")
     elif fault == "replace":
@@ -112,9 +114,9 @@ def test_a_failed_call_leaves_the_state_as_it_was(tmp_path, capsys, monkeypatch,
 
         monkeypatch.setattr(os, "fsync", interrupt)
     before = state.read_text()
-    status, said = watch(tmp_path, capsys, *more, **options)
+    status, said = monitor(tmp_path, capsys, *more, **options)
     assert status == (130 if fault == "Ctrl-C" else 2)
-    assert said.err.startswith("python -m skcalib watch: ")
+    assert said.err.startswith("python -m skcalib monitor: ")
     assert said.err.count("\n") == 1
     assert state.read_text() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["state.json", "today.csv"]
@@ -155,7 +157,7 @@ def test_the_status_reaches_the_shell(tmp_path):
     assert run.stdout.startswith("Fails: the expected calibration error is ")
 
 
-@pytest.mark.parametrize("command", ["report", "watch", "check"])
+@pytest.mark.parametrize("command", ["report", "monitor", "watch", "check"])
 def test_the_help_is_text_and_no_format(capsys, command):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])

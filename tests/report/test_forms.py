@@ -268,7 +268,7 @@ def test_columns_of_groups_and_of_models_are_named(tmp_path):
         read_predictions(path)
 
 
-@pytest.mark.parametrize("command", ["report", "check", "watch"])
+@pytest.mark.parametrize("command", ["report", "check", "monitor"])
 def test_every_command_prints_columns_and_classes(command, tmp_path, capsys):
     path = tmp_path / "p.csv"
     pd.DataFrame({"truth": NAMES[Y], "p_neg": 1 - P, "p_pos": P, "id": 1}).to_csv(
@@ -277,7 +277,7 @@ def test_every_command_prints_columns_and_classes(command, tmp_path, capsys):
     more = {
         "report": ["-o", str(tmp_path / "r.md")],
         "check": ["--max-error", ".5"],
-        "watch": ["--state", str(tmp_path / "state.json")],
+        "monitor": ["--state", str(tmp_path / "state.json")],
     }
     assert main([command, str(path), *more[command]]) == 0
     assert capsys.readouterr().err.startswith(
