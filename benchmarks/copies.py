@@ -66,7 +66,7 @@ def checks(n_draws, *, weighted):
             X[rows], given, sample_weight=weight if weighted else None
         )
         drawn = found.draw_samples_to_check(100, random_state=seed)
-        low, high = found.recalibrate(drawn, true[drawn]).noise_rate_interval_
+        low, high = found.update_with_checks(drawn, true[drawn]).noise_rate_interval_
         rate = np.average(wrong, weights=weight if weighted else None)
         yield float(low <= rate <= high), high - low
 

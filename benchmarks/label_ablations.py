@@ -204,7 +204,7 @@ def of_checks(finder: LabelIssueFinder, of: LabelSet) -> dict[str, float]:
             values.setdefault(name, []).append(float(value))
 
     def checked(some: Any) -> LabelIssueFinder:
-        return finder.recalibrate(some, of.true[some])
+        return finder.update_with_checks(some, of.true[some])
 
     for seed in range(DRAWS):
         for design in ("random", "informative"):
@@ -216,7 +216,7 @@ def of_checks(finder: LabelIssueFinder, of: LabelSet) -> dict[str, float]:
         note(accused=checked(at_random[:n_checks]).n_checks_ == 0)
         checked(at_random[:FEW_CHECKS])
         note(early_log_loss=_log_loss(finder, of))
-        note(silent_early=_is_off(finder, of) and not finder.doubts_)
+        note(silent_early=_is_off(finder, of) and not finder.caveats_)
     finder._draws = []
     worst = rows[np.argsort(finder._of_model[0][rows], kind="stable")]
     note(believed=checked(worst[:n_checks]).n_checks_ > 0)

@@ -132,11 +132,11 @@ def rows_of(X, true, given):
     finder = LabelIssueFinder().fit(X, given)
     seconds = time.process_time() - start
     found = found_by(finder, true, given)
-    yield "skcalib", found | {"doubts": len(finder.doubts_), "cpu_seconds": round(seconds, 2)}
+    yield "skcalib", found | {"doubts": len(finder.caveats_), "cpu_seconds": round(seconds, 2)}
     draws = []
     for seed in range(DRAWS):
         rows = finder.draw_samples_to_check(min(100, len(X)), random_state=seed)
-        draws.append(found_by(finder.recalibrate(rows, true[rows]), true, given))
+        draws.append(found_by(finder.update_with_checks(rows, true[rows]), true, given))
     yield "skcalib, 100 checks", mean_of(draws)
     classes, codes = np.unique(given, return_inverse=True)
     rivals = {

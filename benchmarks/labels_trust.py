@@ -77,11 +77,11 @@ def run(X, true, given, judges):
     """Return what the finder claims, how far that holds, and the same after 100 checks."""
     finder = LabelIssueFinder(judges).fit(X, given)
     issue, row = finder.issues_["is_issue"], found_by(finder, true, given)
-    row |= {"issues": int(issue.sum()), "doubts": len(finder.doubts_)}
+    row |= {"issues": int(issue.sum()), "doubts": len(finder.caveats_)}
     if issue.any():
         row["claimed"] = float(1 - finder.issues_["p_label_correct"][issue].mean())
     rows = finder.draw_samples_to_check(min(100, len(X)), random_state=0)
-    checked = found_by(finder.recalibrate(rows, true[rows]), true, given)
+    checked = found_by(finder.update_with_checks(rows, true[rows]), true, given)
     return row | {f"checked_{name}": value for name, value in checked.items()}
 
 

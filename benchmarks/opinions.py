@@ -134,7 +134,9 @@ def wrong_labels(data, n_draws):
                 rows = finder.draw_samples_to_check(
                     N_CHECKS, design="informative", random_state=seed
                 )
-                after, low, high = error_with_interval(finder.recalibrate(rows, y[rows]), proba)
+                after, low, high = error_with_interval(
+                    finder.update_with_checks(rows, y[rows]), proba
+                )
             row = [
                 np.mean(y != given), true, abs(now - true), abs(before - true),
                 abs(after - true), low <= true <= high,

@@ -342,7 +342,7 @@ _ANSWERS = ("keep", "accept", "other", "none", "unsure", "")
 def read_checks(
     path: str | PathLike[str] | list[str | PathLike[str]],
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Read the answers of people who checked labels, for :meth:`LabelIssueFinder.recalibrate`.
+    """Read the answers of people who checked labels.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def read_checks(
 
     See Also
     --------
-    LabelIssueFinder : Its method `recalibrate` takes the answers.
+    LabelIssueFinder.update_with_checks : Takes the answers.
     skcalib.report.LabelReviewPage : The page on which people answer.
 
     Examples

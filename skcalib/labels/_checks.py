@@ -290,8 +290,8 @@ def answers(
     if none.all():
         raise ValueError(
             f"true_labels must have an answer, got {n_checks} missing values, each of which says "
-            "that the label is wrong and no class is right. If nobody has answered yet, do not "
-            "recalibrate; if no class is right for any of them, check one more sample, of a class."
+            "that the label is wrong and no class is right. If nobody has answered yet, wait with "
+            "the update; if no class is right for any of them, check one more sample, of a class."
         )
     entries[none] = entries[np.argmin(none)]  # any class; marked below
     known = as_labels(entries if none.any() else array, name="true_labels")

@@ -54,8 +54,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         The classifier. A clone is fitted.
     finder : LabelIssueFinder, default=None
         Finds the wrong labels; None means ``LabelIssueFinder()``. A clone is fitted. Its estimator
-        may be a Pipeline that embeds the samples first. A finder that was recalibrated on the
-        samples of `fit` is used as it is, and so is one in a ``FrozenEstimator``.
+        may be a Pipeline that embeds the samples first. A finder that was updated with checks of
+        the samples of `fit` is used as it is, and so is one in a ``FrozenEstimator``.
     action : {"soft", "relabel", "drop", "weight"}, default="soft"
         What happens to the labels:
 

@@ -185,7 +185,7 @@ def rate_of_consensus(
 
 
 def doubts_of_votes(model: VoteModel, codes: NDArray[np.intp]) -> tuple[str, ...]:
-    """Return the sentences of `doubts_` after a fit to votes."""
+    """Return the sentences of `caveats_` after a fit to votes."""
     votes, doubts = model.votes, []
     number = np.bincount(votes.sample, minlength=votes.n_samples)
     same = agreement(votes, codes)[1]

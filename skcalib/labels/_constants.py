@@ -36,7 +36,7 @@ INTERCEPT, LOG_SLOPE = 6.8, 0.64
 # Informative draws use it too. On 49 other sets with one model's probabilities, their error of the
 # rate is .82 of that of random draws; so it is if half of each draw is random.
 UNSEEN = 0.5
-# From this many drawn checks on, the model's `doubts_` are dropped.
+# From this many drawn checks on, the model's `caveats_` are dropped.
 FEWEST_CHECKS = 50
 # Votes.
 # Prior votes, of average accuracy, for every annotator.
@@ -46,7 +46,7 @@ VOTES_OF_PRIOR = 5.0
 # of a vote. Log-loss on 4 000 pictures with 2, 3 and 5 real votes (four draws): .063, .051 and
 # .037 without, .058, .049 and .037 with it.
 LEAST_LEFT = 0.5
-# When `doubts_` has a sentence.
+# When `caveats_` has a sentence.
 # Below this probability that any label is wrong.
 SURE = 0.9
 # Judges that predict fewer of the right labels than this are weak.

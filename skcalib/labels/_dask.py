@@ -104,7 +104,7 @@ def refuse_in_chunks(estimator: Any, y: Any, groups: Any, votes: Any) -> None:
             "X must be in memory here, got a collection of dask: in chunks, the finder takes "
             "probabilities, LabelIssueFinder('precomputed').fit(proba, y). To use features, take "
             "a sample, such as X[::100].compute(), and fit the finder to it; its "
-            "judge_labels(X, y) then takes all chunks."
+            "score_labels(X, y) then takes all chunks."
         )
     if y is None or votes is not None:
         raise TypeError(

@@ -372,13 +372,15 @@ def _value(judged: Round, kind: str) -> float:
     return choice.left_out["flips"] if kind == "flips" else choice.fits[kind].log_likelihood
 
 
-# `doubts_`: reasons not to trust the probabilities, a sentence each.
+# `caveats_`: reasons not to trust the probabilities, a sentence each.
 
-ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
+ADVICE = (
+    "Check some labels (draw_samples_to_check, update_with_checks), or leave them as they are."
+)
 
 
 def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
-    """Return the sentences of `doubts_` after `fit`."""
+    """Return the sentences of `caveats_` after `fit`."""
     last, part, doubts = judged.last, judged.last.likelihood, []
     # Every sample counts once here: a weight need not be a number of samples.
     entropy_of_labels = float(entropy(np.bincount(part.codes, part.weight)))

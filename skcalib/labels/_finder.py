@@ -142,14 +142,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     Several models, the judges, predict the label of every sample without having seen it
     (leave-one-out, out-of-fold or out-of-bag). A noise model combines them: how much each judge
     counts, and how often labels are wrong, are estimated from the given labels by maximum
-    likelihood. The rate of wrong labels may differ between pairs of classes (`flip_matrix_`) or be
-    higher between similar classes, if the data support that. Bayes' rule then gives the
+    likelihood. The rate of wrong labels may differ between pairs of classes (`noise_matrix_`) or
+    be higher between similar classes, if the data support that. Bayes' rule then gives the
     probability that a label is right. There is no distance threshold to choose and no network to
     train.
 
     From labels alone, a wrong label of a hard sample looks like a right one. So `noise_rate_` is a
     lower bound where people gave the labels. Checking about a hundred randomly drawn labels
-    settles the rate: `draw_samples_to_check` and `recalibrate`.
+    settles the rate: `draw_samples_to_check` and `update_with_checks`.
 
     If several people labeled the same samples (``fit(X, votes=votes)``), the finder also estimates
     how often each of them is right, how much they err together, and how much one more vote is
@@ -173,8 +173,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         - A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in
           one: leave-one-out distances in closed form.
         - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`. One in a
-          FrozenEstimator is used without fitting; if X holds numbers, `doubts_` says when it seems
-          to have been trained on these labels.
+          FrozenEstimator is used without fitting; if X holds numbers, `caveats_` says when it
+          seems to have been trained on these labels.
         - A list of them: each is a judge.
     noise : {"mixed", "random"}, default="mixed"
         "random" assumes one rate of wrong labels for all classes. "mixed" also tries rates that
@@ -217,29 +217,29 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         more often than those of easy ones**, as labels by people are: these look like right
         labels that are hard to predict. With ``noise="mixed"``, a tenth of the labels is assumed
         to say nothing beyond the judges' predictions, so the rate is above 0 even if all labels
-        are right, where samples are hard. After `recalibrate` the estimate is unbiased.
+        are right, where samples are hard. After `update_with_checks` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
         95 % interval of the fraction of wrong labels. After `fit`, the lower end comes from the
         profile likelihood and holds if the noise model does (for precomputed probabilities also
         from the probabilities as they are, if that is lower). The upper end covers all labels that
         the judges do not predict, because people and models err on the same hard samples; for
         precomputed probabilities also the fraction of mistakes that they expect themselves. After
-        `recalibrate`, the interval does not depend on the model.
+        `update_with_checks`, the interval does not depend on the model.
     is_trustworthy_ : bool
-        Whether the probabilities were checked: True after `recalibrate` with at least 50 drawn
-        checks. Without checks, `doubts_` says what speaks against the probabilities.
+        Whether the probabilities were checked: True after `update_with_checks` with at least 50
+        drawn checks. Without checks, `caveats_` says what speaks against the probabilities.
     n_duplicates_ : int
         Number of rows of X that equal an earlier row and have the same label: they are judged
         once. Equal rows with unlike labels are different samples. 0 with `groups`, which say what
         belongs together.
-    doubts_ : tuple of str
+    caveats_ : tuple of str
         Reasons not to trust the probabilities, a sentence each; `fit` warns of them.
-    judges_ : dict of str to float
+    base_models_ : dict of str to float
         Name of every judge, and its share in the pooled prediction; the shares sum to one.
     n_checks_ : int
         Number of drawn checks that the probabilities and the rate are based on; 0 before
-        `recalibrate`, and if the checks were not drawn at random.
-    flip_matrix_ : ndarray of shape (n_classes, n_classes)
+        `update_with_checks`, and if the checks were not drawn at random.
+    noise_matrix_ : ndarray of shape (n_classes, n_classes)
         Estimated fraction of the samples of a class (row) that have a label (column). All entries
         off the diagonal are equal if the data support no differences between them. With votes,
         the fraction of the votes on samples of a class (row) for a label (column).
@@ -308,7 +308,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     People check thirty of them, drawn at random:
 
     >>> rows = finder.draw_samples_to_check(30, random_state=0)
-    >>> low, high = finder.recalibrate(rows, y[rows]).noise_rate_interval_
+    >>> low, high = finder.update_with_checks(rows, y[rows]).noise_rate_interval_
     >>> bool(low < flipped.mean() < high)
     True
     """
@@ -360,13 +360,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         """Find the wrong labels among `y`.
 
         With "precomputed", X may be a dask array, and so may y, `sample_weight` and `verified`.
-        The results are the same up to rounding: rates, interval, `flip_matrix_` and `doubts_` are
-        computed in `fit`, `issues_` and `label_proba_` are lazy dask arrays. Memory holds one
+        The results are the same up to rounding: rates, interval, `noise_matrix_` and `caveats_`
+        are computed in `fit`, `issues_` and `label_proba_` are lazy dask arrays. Memory holds one
         chunk and the samples that the noise model is fitted to. Votes, and a dict of several
         probabilities, are not supported then, nor are the methods that need all samples in memory:
-        `draw_samples_to_check`, `recalibrate`, `noise_rate_by` and `n_more_checks`. To check
-        labels, fit a finder to a part of the samples in memory; after its checks, its
-        `judge_labels` takes all chunks.
+        `draw_samples_to_check`, `update_with_checks`, `noise_rate_by` and `n_more_checks`. To
+        check labels, fit a finder to a part of the samples in memory; after its checks, its
+        `score_labels` takes all chunks.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         verified : array-like of shape (n_samples,), dtype bool, default=None
             True for samples whose label is known to be right. They are never issues, and help a
             little to weight the judges. They do not say how many labels are wrong: for that, check
-            a random draw, wrong labels included (`recalibrate`).
+            a random draw, wrong labels included (`update_with_checks`).
         groups : array-like of shape (n_samples,), default=None
             Which samples belong together, such as those of a patient. No sample is judged by
             others of its group: folds keep groups together, a forest uses the trees without the
@@ -412,7 +412,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         SkcalibWarning
-            For every sentence in `doubts_`; if X looks like class probabilities but is used as
+            For every sentence in `caveats_`; if X looks like class probabilities but is used as
             features; if scales of columns differ by a factor above 1000 and the estimator does
             not scale them; if weights sum to less than half the number of samples; if near twins
             are found.
@@ -475,7 +475,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.noise_rate_ = float(np.sum(wrong) / total)
         self._forget_earlier("_weight")
         interval = self._interval_of(judged, float(flipped / total), 1.0 - float(verified / total))
-        self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
+        self.noise_matrix_, self.base_models_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self._set_unchecked(np.empty(0), interval, doubts_of(judged, int(n_issues)))
         X, y, _, known = chunks.lazily
         proba: Any = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
@@ -505,7 +505,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             raise TypeError(
                 f"{method} needs a finder that was fitted in memory, got one of a collection of "
                 "dask: fit another to a sample, X[::100].compute() and y[::100].compute(). After "
-                "its checks, its judge_labels(X, y) takes all chunks."
+                "its checks, its score_labels(X, y) takes all chunks."
             )
 
     def _fit_labels_of_votes(
@@ -544,7 +544,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     def _show_estimator(self, fitted: Any) -> None:
         self.estimator_ = fitted
         show_inner(self, self.estimator_)
-        for doubt in self.doubts_:
+        for doubt in self.caveats_:
             warn(doubt)
 
     def _fit_votes(
@@ -729,7 +729,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         # The model's rate is that among unverified labels.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = self._interval_of(judged, float(np.average(flipped, weights=weight)), unverified)
-        self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
+        self.noise_matrix_, self.base_models_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self._explanation = Explanation(
             given.judges, last.distances[-1], fit, judged.p_any_wrong, given.hidden
         )
@@ -778,7 +778,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         doubts: tuple[str, ...],
     ) -> None:
         """Set interval and doubts by the model, and forget earlier draws and checks."""
-        self.noise_rate_interval_, self.doubts_ = interval, doubts
+        self.noise_rate_interval_, self.caveats_ = interval, doubts
         self.is_trustworthy_, self.n_checks_ = False, 0
         self._of_model = log_odds, interval, doubts
         self._line, self._rate = Line(), None  # type: tuple[Line, Rate | None]
@@ -800,8 +800,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         log_odds, shown = log_odds_of(proba, codes), (*margins(found.model, codes), found.novelty)
         self._show_labels(self.classes_[codes], weight, proba, log_odds, shown)
         self._show_voted(Voted(read, found.model))
-        self.flip_matrix_ = flips_of(read.votes, proba, weight)
-        self.judges_ = dict(zip(found.judges, found.model.judge_shares().tolist()))
+        self.noise_matrix_ = flips_of(read.votes, proba, weight)
+        self.base_models_ = dict(zip(found.judges, found.model.judge_shares().tolist()))
         self._explanation = found
         interval = rate_of_consensus(self.noise_rate_, found, codes)
         self._set_unchecked(log_odds, interval, doubts_of_votes(found.model, codes))
@@ -834,7 +834,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         }
         self.annotators_ = as_table(columns, as_frame=False)
 
-    def draw_votes_to_ask(self, n_samples: int = 100) -> NDArray[np.intp]:
+    def suggest_votes(self, n_samples: int = 100) -> NDArray[np.intp]:
         """Return the samples for which one more vote helps most.
 
         Samples are ranked by how much one more vote, by an average annotator, would raise the
@@ -862,7 +862,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         >>> from skcalib.labels import LabelIssueFinder
         >>> votes = [[0, 0, 0], [1, 1, 1], [0, 1, None], [1, 1, 0], [0, 0, None], [1, 1, 1]]
         >>> finder = LabelIssueFinder().fit(None, votes=votes)
-        >>> finder.draw_votes_to_ask(1).tolist()
+        >>> finder.suggest_votes(1).tolist()
         [2]
         """
         check_is_fitted(self)
@@ -875,7 +875,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             )
         model = self._voted.model
         if model is None:  # votes were labels: the next vote is wrong as often as they are
-            gain = gain_of_a_vote(self.label_proba_[None], self.flip_matrix_[None])
+            gain = gain_of_a_vote(self.label_proba_[None], self.noise_matrix_[None])
         else:
             gain = model.gain_of_a_vote()
         gain *= self._weight
@@ -927,7 +927,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         random_state: Any = None,
         return_inclusion: bool = False,
     ) -> Any:
-        """Draw samples whose labels people should check, for `recalibrate`.
+        """Draw samples whose labels people should check, for `update_with_checks`.
 
         Parameters
         ----------
@@ -936,12 +936,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         design : {"random", "informative"}, default="random"
             "random" draws all samples with equal probability. "informative" draws samples with
             uncertain labels more often, and all others now and then; the finder keeps the
-            probabilities, and `recalibrate` weights the checks by them. Where the finder ranks
-            wrong labels well, that gives the same error of the rate with six tenths of the checks,
-            and finds more wrong labels; otherwise it does no worse than a random draw.
+            probabilities, and `update_with_checks` weights the checks by them. Where the finder
+            ranks wrong labels well, that gives the same error of the rate with six tenths of the
+            checks, and finds more wrong labels; otherwise it does no worse than a random draw.
         exclude : array-like of int, default=None
-            Positions not to draw, such as those that were already checked. `recalibrate` still
-            needs all checks, including those of earlier draws.
+            Positions not to draw, such as those that were already checked. `update_with_checks`
+            still needs all checks, including those of earlier draws.
         random_state : int, RandomState instance or None, default=None
             Pass an int to draw the same samples in every call.
         return_inclusion : bool, default=False
@@ -984,7 +984,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._draws.append(Draw(rows, proba[rows], excluded))
         return (rows, proba[rows]) if return_inclusion else rows
 
-    def recalibrate(
+    def update_with_checks(
         self,
         positions: ArrayLike,
         true_labels: ArrayLike,
@@ -1039,7 +1039,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             If the checks are not a random draw, if drawn samples have no answer, or if answers are
             missing values.
         """
-        self._check_in_memory("recalibrate")
+        self._check_in_memory("update_with_checks")
         rows = _positions(positions, len(self._weight), "positions", fewest=2)
         if (self._weight[rows] == 0).any():
             raise ValueError(
@@ -1069,7 +1069,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         """Set probabilities, rate, interval and doubts by the checks."""
         self._rate, doubt = self._rate_of_checks(rows, is_wrong, likely)
         self._show_checks(rows, true)
-        _, (low, high), self.doubts_ = self._of_model
+        _, (low, high), self.caveats_ = self._of_model
         if self._rate is None:
             wrong, part = 1.0 - self.issues_["p_label_correct"], self._weight / self._weight.sum()
             self.noise_rate_ = float(part @ wrong)
@@ -1083,9 +1083,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.n_checks_ = 0 if self._rate is None else len(self._rate.residuals)
         self.is_trustworthy_ = self.n_checks_ >= FEWEST_CHECKS
         if self.is_trustworthy_:
-            self.doubts_ = ()
+            self.caveats_ = ()
         if doubt:
-            self.doubts_ = (*self.doubts_, doubt)
+            self.caveats_ = (*self.caveats_, doubt)
 
     def _rate_of_checks(
         self,
@@ -1143,7 +1143,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.issues_["suggested_label"] = self.classes_[suggested]
         self._set_class_rates(1.0 - p_correct)
 
-    def judge_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
+    def score_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         """Judge the labels of new samples, by the fitted model and the checks so far.
 
         Use it to find wrong labels in data that come in later, without fitting again.
@@ -1175,7 +1175,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         >>> finder = LabelIssueFinder().fit(X[::2], given)
         >>> new = y[1::2].copy()
         >>> new[0] = 2
-        >>> issues = finder.judge_labels(X[1::2], new)
+        >>> issues = finder.score_labels(X[1::2], new)
         >>> bool(issues["is_issue"][0]), int(issues["suggested_label"][0])
         (True, 0)
         """
@@ -1275,7 +1275,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         width : float in (0, 1), default=0.05
-            Distance between the ends of `noise_rate_interval_` after `recalibrate`.
+            Distance between the ends of `noise_rate_interval_` after `update_with_checks`.
 
         Returns
         -------
@@ -1297,7 +1297,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         >>> given, _ = flip_labels(y, fraction=0.1, random_state=0)
         >>> finder = LabelIssueFinder().fit(X, given)
         >>> rows = finder.draw_samples_to_check(50, random_state=0)
-        >>> finder.recalibrate(rows, y[rows]).n_more_checks(width=0.1)
+        >>> finder.update_with_checks(rows, y[rows]).n_more_checks(width=0.1)
         0
         """
         self._check_in_memory("n_more_checks")
@@ -1332,7 +1332,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
 def _judged_chunk(state: tuple[LabelIssueFinder, Any], X: NDArray, y: NDArray) -> NDArray[Any]:
     finder, dtype = state
-    return finder.judge_labels(X, y).astype(dtype)  # texts of one length in all chunks
+    return finder.score_labels(X, y).astype(dtype)  # texts of one length in all chunks
 
 
 def _fitted_chunk(
@@ -1453,7 +1453,7 @@ def find_label_issues(
     sample_weight, verified, groups, votes : of :meth:`LabelIssueFinder.fit`
     checks : tuple of two array-like of shape (n_checks,), default=None
         Positions of samples drawn at random, and their true labels, for
-        :meth:`LabelIssueFinder.recalibrate`.
+        :meth:`LabelIssueFinder.update_with_checks`.
     as_frame : bool, default=False
         Whether to return a DataFrame (needs pandas). Its index is that of X, y or `votes`; if none
         has one, it is the position. So ``y[issues.index]`` are the labels of its rows.
@@ -1507,7 +1507,7 @@ def find_label_issues(
     given: Any = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
     finder.fit(X, y, votes=votes, **given)
     if checks is not None:
-        finder.recalibrate(checks[0], checks[1])
+        finder.update_with_checks(checks[0], checks[1])
     issues = finder.issues_
     # lexsort sorts by its last key first.
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])

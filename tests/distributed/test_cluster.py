@@ -119,7 +119,7 @@ def _fits(seconds=0.0, labels=Y):
     finder = LabelIssueFinder("precomputed").fit(proba, labels)
     return [
         *(found.predict_proba(STATED) for found in maps),
-        *(selective.threshold_, finder.noise_rate_, finder.flip_matrix_),
+        *(selective.threshold_, finder.noise_rate_, finder.noise_matrix_),
         finder.issues_["p_label_correct"].compute(),
     ]
 

@@ -63,7 +63,7 @@ CASES = {
     "random": (P, Y, {}, {"noise": "random", "threshold": 0.2}),
     "single": (P.astype(np.float32), Y.astype(np.int8), {}, {}),
 }  # fmt: skip
-SUMS = "noise_rate_", "noise_rate_interval_", "flip_matrix_", "class_noise_rate_"
+SUMS = "noise_rate_", "noise_rate_interval_", "noise_matrix_", "class_noise_rate_"
 
 
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
@@ -82,7 +82,7 @@ def test_chunks_are_judged_as_in_memory(name, largest, monkeypatch):
         found = getattr(finder, attribute)
         np.testing.assert_allclose(found, getattr(expected, attribute), **close)
     np.testing.assert_array_equal(finder.classes_, expected.classes_)
-    assert (finder.doubts_, finder.judges_) == (expected.doubts_, expected.judges_)
+    assert (finder.caveats_, finder.base_models_) == (expected.caveats_, expected.base_models_)
     issues, label_proba = dask.compute(finder.issues_, finder.label_proba_)
     np.testing.assert_allclose(label_proba, expected.label_proba_, **close)
     assert finder.label_proba_.dtype == label_proba.dtype == expected.label_proba_.dtype
@@ -98,15 +98,15 @@ def test_labels_in_memory_and_new_ones():
     finder = LabelIssueFinder("precomputed").fit(chunks(P), NAMES[Y])
     assert len(pickle.dumps(finder._to_send())) < 5000  # what goes to every process
     issues = finder.issues_.compute()
-    np.testing.assert_array_equal(finder.judge_labels(P, NAMES[Y])["label"], issues["label"])
-    lazy = finder.judge_labels(chunks(P), NAMES[Y]).compute()
+    np.testing.assert_array_equal(finder.score_labels(P, NAMES[Y])["label"], issues["label"])
+    lazy = finder.score_labels(chunks(P), NAMES[Y]).compute()
     np.testing.assert_allclose(lazy["p_label_correct"], issues["p_label_correct"], atol=1e-12)
     assert finder.fit(P, NAMES[Y]).draw_samples_to_check(5).shape == (5,)  # as if nothing had been
 
 
 def test_no_text_is_cut():
     finder = LabelIssueFinder("precomputed").fit(P, NAMES[Y].astype(object))
-    issues = finder.judge_labels(chunks(P), chunks(NAMES[Y].astype(object))).compute()
+    issues = finder.score_labels(chunks(P), chunks(NAMES[Y].astype(object))).compute()
     np.testing.assert_array_equal(issues["label"], NAMES[Y])
     np.testing.assert_array_equal(issues["suggested_label"], finder.issues_["suggested_label"])
 
@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said():
         finder.fit(chunks(P), Y, groups=Y)
     with pytest.raises(TypeError, match=r"votes must be None.* take a sample"):
         finder.fit(chunks(P), votes=Y[:, None])
-    with pytest.raises(TypeError, match=r"X must be in memory.*take a sample.*judge_labels"):
+    with pytest.raises(TypeError, match=r"X must be in memory.*take a sample.*score_labels"):
         LabelIssueFinder().fit(chunks(P), Y)
     with pytest.raises(TypeError, match="X must be in memory"):
         finder.fit({"a": chunks(P)}, Y)
@@ -162,12 +162,12 @@ def test_checks_need_memory():
     assert not finder.is_trustworthy_
     for method, *arguments in (
         ("draw_samples_to_check",),
-        ("recalibrate", [1, 2], [0, 1]),
+        ("update_with_checks", [1, 2], [0, 1]),
         ("noise_rate_by", Y),
         ("n_more_checks",),
     ):
         with pytest.raises(
-            TypeError, match=rf"^{method} needs .* sample, .* judge_labels\(X, y\)"
+            TypeError, match=rf"^{method} needs .* sample, .* score_labels\(X, y\)"
         ):
             getattr(finder, method)(*arguments)
     with pytest.raises(TypeError, match="in memory"):

@@ -109,11 +109,11 @@ RUNS = {
         ),
         EXACT,
     ),
-    "judge_labels": (
-        lambda y, p, z: FINDER.judge_labels(p, y)["p_label_correct"], EXACT,
+    "score_labels": (
+        lambda y, p, z: FINDER.score_labels(p, y)["p_label_correct"], EXACT,
     ),
     "LabelIssueFinder": (
-        lambda y, p, z: LabelIssueFinder("precomputed").fit(p, y).flip_matrix_, EXACT,
+        lambda y, p, z: LabelIssueFinder("precomputed").fit(p, y).noise_matrix_, EXACT,
     ),
     "LabelIssueFinder.label_proba_": (
         lambda y, p, z: LabelIssueFinder("precomputed").fit(p, y).label_proba_, EXACT,
@@ -179,7 +179,7 @@ ONE_PASS = [
 LAZY = [
     *("confidence_score", "predictive_entropy", "probability_margin", "max_logit_score"),
     *("energy_score", "StackedCalibration.predict_proba", "SelectiveClassifier.accept"),
-    *("NoveltyDetector", "judge_labels"),
+    *("NoveltyDetector", "score_labels"),
 ]
 ONCE_AND_SERVED = [
     *("BetaCalibration", "IsotonicCalibration", "HistogramBinning", "RMDScorer"),

@@ -151,7 +151,7 @@ def test_one_vote_for_every_sample_is_a_label(digits):
     assert by_votes.label_proba_ == pytest.approx(by_labels.label_proba_)
     assert by_votes.noise_rate_ == by_labels.noise_rate_
     assert len(by_votes.annotators_) == 12
-    assert len(by_votes.draw_votes_to_ask(5)) == 5
+    assert len(by_votes.suggest_votes(5)) == 5
 
 
 def test_samples_without_votes_are_judged_by_the_others(digits):
@@ -170,14 +170,14 @@ def test_probabilities_at_hand_are_a_judge(digits, fitted):
     model = LogisticRegression(C=0.01, max_iter=500).fit(X[:200], y[:200])
     finder = LabelIssueFinder("precomputed").fit(model.predict_proba(X), votes=votes)
     assert (finder.label_proba_.argmax(axis=1) == y).mean() > 0.95
-    assert list(finder.judges_) == ["precomputed"]
+    assert list(finder.base_models_) == ["precomputed"]
 
 
 def test_votes_that_help_most_are_those_on_which_people_differ(digits):
     _, y = digits
     votes, _ = crowd(y)
     finder = LabelIssueFinder().fit(None, votes=votes)
-    rows = finder.draw_votes_to_ask(50)
+    rows = finder.suggest_votes(50)
     assert len(np.unique(rows)) == 50
     assert finder.issues_["agreement"][rows].mean() < finder.issues_["agreement"].mean() - 0.2
 
@@ -187,13 +187,13 @@ def test_checks_correct_what_the_votes_say(digits):
     votes, _ = crowd(y)
     finder = LabelIssueFinder().fit(None, votes=votes)
     rows = finder.draw_samples_to_check(60, random_state=0)
-    finder.recalibrate(rows, y[rows])
+    finder.update_with_checks(rows, y[rows])
     low, high = finder.noise_rate_interval_
     assert low <= (finder.issues_["label"] != y).mean() <= high
     said = ~np.isnan(votes[rows[0]])
     of_votes = finder.vote_p_correct_[rows[0], said]
     assert of_votes.tolist() == (votes[rows[0], said] == y[rows[0]]).tolist()
-    assert not np.isin(finder.draw_votes_to_ask(20), rows).any()
+    assert not np.isin(finder.suggest_votes(20), rows).any()
     assert X.shape[0] == len(finder.issues_)
 
 

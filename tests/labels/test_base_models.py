@@ -180,7 +180,7 @@ def test_samples_that_no_fold_can_learn_from():
     X = np.array([[0.0, 1.0], [3.0, 1.2], [3.1, 0.9], [2.9, 1.1]])
     with pytest.warns(SkcalibWarning, match="features hardly predict"):
         finder = LabelIssueFinder().fit(X, [0, 1, 1, 1])
-    assert "logistic regression" not in finder.judges_
+    assert "logistic regression" not in finder.base_models_
     np.testing.assert_allclose(finder.label_proba_.sum(axis=1), 1.0)
 
 

@@ -49,7 +49,7 @@ def test_right_labels_of_calibrated_judges_are_left_alone():
             finder = LabelIssueFinder("precomputed").fit(proba, labels)
         assert finder.issues_["is_issue"].mean() < 0.005
         assert finder.noise_rate_interval_[0] == 0
-        assert not finder.doubts_
+        assert not finder.caveats_
 
 
 def test_noise_has_to_earn_its_number():
@@ -82,10 +82,10 @@ def test_weak_judges_warn():
     with pytest.warns(SkcalibWarning, match="knows too little about the classes"):
         finder.fit(proba, given)
     assert not finder.is_trustworthy_
-    assert len(finder.doubts_) == 1
+    assert len(finder.caveats_) == 1
     rows = finder.draw_samples_to_check(100, random_state=0)
-    assert not clone(finder).set_params(threshold=0.5).fit(proba, true).doubts_
-    assert finder.recalibrate(rows, true[rows]).is_trustworthy_
+    assert not clone(finder).set_params(threshold=0.5).fit(proba, true).caveats_
+    assert finder.update_with_checks(rows, true[rows]).is_trustworthy_
 
 
 def test_confused_judges_warn():
@@ -102,7 +102,7 @@ def test_confused_judges_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         finder.fit(p / p.sum(axis=1, keepdims=True), labels)
-    assert "many issues may be right" in "".join(finder.doubts_)
+    assert "many issues may be right" in "".join(finder.caveats_)
 
 
 class _Features:
@@ -125,7 +125,7 @@ def test_judges_that_fit_the_classes_are_not_doubted():
     given, _ = flip_labels(y, fraction=0.2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not LabelIssueFinder(GaussianNB()).fit(X, given).doubts_
+        assert not LabelIssueFinder(GaussianNB()).fit(X, given).caveats_
 
 
 def test_flips_between_classes_have_to_be_ahead_before_and_after_refits(monkeypatch):
@@ -135,9 +135,9 @@ def test_flips_between_classes_have_to_be_ahead_before_and_after_refits(monkeypa
     off = ~np.eye(10, dtype=bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
-        assert finder.fit(X, given).flip_matrix_[3, 8] > 0.1
+        assert finder.fit(X, given).noise_matrix_[3, 8] > 0.1
         monkeypatch.setattr(rounds, "AHEAD", np.inf)
-        flips = finder.fit(X, given).flip_matrix_
+        flips = finder.fit(X, given).noise_matrix_
     np.testing.assert_allclose(flips[off], flips[0, 1])
 
 
@@ -151,7 +151,7 @@ def test_rates_that_nobody_can_exclude_are_in_the_interval():
     assert finder.noise_rate_interval_[1] > 0.2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not finder.fit(X, y).doubts_
+        assert not finder.fit(X, y).caveats_
 
 
 def test_weak_judges_find_no_near_flips_and_the_interval_holds_their_rate():
@@ -210,7 +210,7 @@ def test_judges_that_know_nothing_warn(n_classes):
         assert not finder.is_trustworthy_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not finder.fit(np.eye(n_classes)[labels] * 0.6 + 0.4 / n_classes, labels).doubts_
+        assert not finder.fit(np.eye(n_classes)[labels] * 0.6 + 0.4 / n_classes, labels).caveats_
 
 
 def test_features_of_noise_warn():
@@ -237,7 +237,7 @@ def test_some_labels_tell_nothing_beyond_what_the_judges_believe(monkeypatch):
     np.testing.assert_allclose(finder.label_proba_.sum(axis=1), 1.0)
     assert finder.noise_rate_interval_[0] == pytest.approx(plain.noise_rate_interval_[0])
     new = slice(1, 4)
-    found = finder.judge_labels(proba[new], given[new])["p_label_correct"]
+    found = finder.score_labels(proba[new], given[new])["p_label_correct"]
     np.testing.assert_allclose(found, expected[new])
 
 
@@ -305,7 +305,7 @@ def test_a_frozen_classifier_that_has_seen_the_labels_is_doubted():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         finder = LabelIssueFinder(unseen).fit(X[a], given[a])
-    assert not any("has probably been trained" in doubt for doubt in finder.doubts_)
+    assert not any("has probably been trained" in doubt for doubt in finder.caveats_)
     assert finder.issues_["is_issue"][flipped[a]].mean() > 0.5
 
 
@@ -364,9 +364,9 @@ def test_no_misfit_where_labels_differ_from_their_neighbors():
     X, y = make_blobs(600, 4, centers=4, cluster_std=1.5, random_state=0)
     for fraction in (0.0, 0.1, 0.3):
         given = flip_labels(y, fraction=fraction, random_state=0)[0] if fraction else y
-        assert not LabelIssueFinder(RMDScorer(shrinkage="auto")).fit(X, given).doubts_
+        assert not LabelIssueFinder(RMDScorer(shrinkage="auto")).fit(X, given).caveats_
     # Judges that know the shape of the classes leave their labels alone.
     X, y = _clusters_of_three_classes()
     finder = LabelIssueFinder().fit(X, y)
-    assert not finder.doubts_
+    assert not finder.caveats_
     assert finder.issues_["is_issue"].mean() < 0.01

@@ -264,14 +264,14 @@ def test_a_net_learns_soft_labels():
 
 
 @pytest.mark.slow
-def test_a_recalibrated_or_frozen_finder_is_taken_as_it_is():
+def test_an_updated_or_frozen_finder_is_taken_as_it_is():
     finder = _finder().fit(X, GIVEN)
     frozen = LabelCleaningClassifier(GaussianNB(), FrozenEstimator(finder), action="relabel")
     assert clone(frozen).fit(X, GIVEN).finder_ is finder
     with pytest.raises(ValueError, match="finder must be fitted to the labels of this fit"):
         frozen.fit(X[:100], GIVEN[:100])
     rows = finder.draw_samples_to_check(60, random_state=0)
-    finder.recalibrate(rows, Y[rows])
+    finder.update_with_checks(rows, Y[rows])
     weight = np.arange(len(X)) % 4
     cleaning = LabelCleaningClassifier(Recorder(), finder, action="relabel")
     cleaning.fit(X, GIVEN, sample_weight=weight)
@@ -300,7 +300,7 @@ def test_samples_of_none_of_the_classes_are_not_learned(action):
     answers = Y[rows].astype(float)
     answers[:5] = np.nan
     with pytest.warns(SkcalibWarning, match="5 of the 60 answers are missing"):
-        finder.recalibrate(rows, answers)
+        finder.update_with_checks(rows, answers)
     moved = X.copy()
     moved[rows[:5]] = 1e6  # would ruin the means of a class
     cleaning = LabelCleaningClassifier(GaussianNB(), FrozenEstimator(finder), action=action)

@@ -45,11 +45,11 @@ def test_random_flips_are_found_and_counted(noise, fraction):
     assert low < finder.noise_rate_ < high
     assert finder.noise_rate_ == pytest.approx(fraction, abs=0.03)
     assert (finder.issues_["suggested_label"] == Y).mean() > 0.96
-    assert 1 - np.diag(finder.flip_matrix_).mean() == pytest.approx(fraction, abs=0.03)
-    assert finder.judges_ == {"RelativeMahalanobisScorer": 1.0}
-    assert not finder.doubts_
+    assert 1 - np.diag(finder.noise_matrix_).mean() == pytest.approx(fraction, abs=0.03)
+    assert finder.base_models_ == {"RelativeMahalanobisScorer": 1.0}
+    assert not finder.caveats_
     assert not finder.is_trustworthy_  # nobody has checked
-    assert finder.doubts_ == ()
+    assert finder.caveats_ == ()
 
 
 @pytest.mark.slow
@@ -65,11 +65,11 @@ def test_flips_to_the_nearest_class_are_found():
     assert finder.noise_rate_ == pytest.approx(wrong.mean(), abs=0.03)
     low, high = finder.noise_rate_interval_
     assert low < wrong.mean() < high
-    np.testing.assert_allclose(finder.flip_matrix_.sum(axis=1), 1.0)
+    np.testing.assert_allclose(finder.noise_matrix_.sum(axis=1), 1.0)
     # 3 looks like 8 and 9 more than like 6.
-    assert finder.flip_matrix_[3, 6] < 0.3 * finder.flip_matrix_[3, [8, 9]].max()
+    assert finder.noise_matrix_[3, 6] < 0.3 * finder.noise_matrix_[3, [8, 9]].max()
     random = LabelIssueFinder(noise="random").fit(X, given)
-    assert np.ptp(random.flip_matrix_[~np.eye(10, dtype=bool)]) < 1e-12
+    assert np.ptp(random.noise_matrix_[~np.eye(10, dtype=bool)]) < 1e-12
 
 
 @pytest.mark.slow
@@ -504,7 +504,7 @@ def test_probabilities_need_no_estimator():
     issue = finder.issues_["is_issue"]
     assert (issue & flipped).sum() > 0.8 * max(flipped.sum(), issue.sum())
     assert finder.noise_rate_ == pytest.approx(0.2, abs=0.05)
-    assert finder.judges_ == {"precomputed": 1.0}
+    assert finder.base_models_ == {"precomputed": 1.0}
     table = find_label_issues("precomputed", proba, given)
     np.testing.assert_array_equal(np.sort(table["p_label_correct"]), table["p_label_correct"])
 
@@ -536,8 +536,8 @@ def test_a_list_of_judges_is_pooled():
     given, flipped = flip_labels(Y, fraction=0.2, random_state=0)
     judges = [_scorer(), GaussianNB(), make_pipeline(PCA(20, random_state=0), GaussianNB())]
     finder = LabelIssueFinder(judges, cv=3, n_refits=0).fit(X, given)
-    assert list(finder.judges_) == ["RelativeMahalanobisScorer", "GaussianNB", "GaussianNB_2"]
-    assert sum(finder.judges_.values()) == pytest.approx(1)
+    assert list(finder.base_models_) == ["RelativeMahalanobisScorer", "GaussianNB", "GaussianNB_2"]
+    assert sum(finder.base_models_.values()) == pytest.approx(1)
     issue = finder.issues_["is_issue"]
     assert (issue & flipped).sum() > 0.9 * max(flipped.sum(), issue.sum())
 
@@ -570,7 +570,7 @@ def test_checks_are_drawn_uniformly_and_repeatably():
 
 def test_a_draw_of_what_has_been_checked_is_told():
     finder, rows, given, _ = _checked()
-    finder.recalibrate(rows, given[rows])
+    finder.update_with_checks(rows, given[rows])
     with pytest.warns(SkcalibWarning, match=r"All 60 samples .* pass them as exclude="):
         again = finder.draw_samples_to_check(60, random_state=1)
     np.testing.assert_array_equal(again, rows)
@@ -580,11 +580,11 @@ def test_a_draw_of_what_has_been_checked_is_told():
     assert not np.isin(more, rows).any()
 
 
-def test_recalibration_settles_checked_samples_and_moves_the_others():
+def test_checks_settle_checked_samples_and_moves_the_others():
     finder, rows, given, flipped = _checked()
     model = finder.issues_["p_label_correct"].copy()
     assert finder.n_checks_ == 0
-    finder.recalibrate(rows, Y[rows])
+    finder.update_with_checks(rows, Y[rows])
     assert finder.n_checks_ == 60
     issues, proba = finder.issues_, finder.label_proba_
     np.testing.assert_array_equal(issues["p_label_correct"][rows], ~flipped[rows])
@@ -612,14 +612,14 @@ def test_flips_between_classes_that_are_far_apart_are_repaired_and_none_invented
     assert np.mean(repaired == y) > 0.98
     clean = LabelIssueFinder().fit(X, y)
     assert not clean.issues_["is_issue"].any()
-    assert clean.doubts_ == ()
+    assert clean.caveats_ == ()
 
 
-def test_a_second_recalibration_replaces_the_first():
+def test_a_second_update_replaces_the_first():
     finder, rows, *_ = _checked()
     once, other = pickle.loads(pickle.dumps(finder)), finder.draw_samples_to_check(30)
-    once.recalibrate(rows, Y[rows])
-    twice = finder.recalibrate(other, Y[other]).recalibrate(rows, Y[rows])
+    once.update_with_checks(rows, Y[rows])
+    twice = finder.update_with_checks(other, Y[other]).update_with_checks(rows, Y[rows])
     np.testing.assert_allclose(twice.label_proba_, once.label_proba_, atol=1e-6)
     assert twice.noise_rate_interval_ == pytest.approx(once.noise_rate_interval_)
 
@@ -645,14 +645,14 @@ def test_bad_checks_are_refused_and_change_nothing(rows, labels, message):
     finder, *_ = _checked()
     before = finder.label_proba_.copy()
     with pytest.raises(ValueError, match=message):
-        finder.recalibrate(rows, labels)
+        finder.update_with_checks(rows, labels)
     np.testing.assert_array_equal(finder.label_proba_, before)
     assert finder.n_checks_ == 0
 
 
 def test_the_function_takes_checks():
     finder, rows, given, _ = _checked()
-    finder.recalibrate(rows, Y[rows])
+    finder.update_with_checks(rows, Y[rows])
     table = find_label_issues(_scorer(), X, given, n_refits=0, checks=(rows, Y[rows]))
     p = finder.issues_["p_label_correct"]
     np.testing.assert_allclose(table["p_label_correct"], np.sort(p))
@@ -674,7 +674,7 @@ def test_log_odds_keep_the_ranking_that_rounding_loses():
     assert p.dtype == np.float64
     assert len(np.unique(p)) > 2000
     rows = finder.draw_samples_to_check(100, random_state=0)
-    finder.recalibrate(rows, true[rows])
+    finder.update_with_checks(rows, true[rows])
     others = np.setdiff1d(np.arange(3000), rows)
     after = finder.issues_["p_label_correct"][others]
     assert len(np.unique(after)) > 1900
@@ -688,24 +688,24 @@ def test_the_most_suspicious_ones_are_known_and_say_nothing_of_the_rate():
     with pytest.warns(
         SkcalibWarning, match=r"more suspicious than a random draw would be \(z = -"
     ):
-        finder.recalibrate(worst, Y[worst])
+        finder.update_with_checks(worst, Y[worst])
     assert finder.n_checks_ == 0
     assert not finder.is_trustworthy_
-    assert any("no random draw" in d or "than a random draw" in d for d in finder.doubts_)
+    assert any("no random draw" in d or "than a random draw" in d for d in finder.caveats_)
     np.testing.assert_array_equal(finder.issues_["p_label_correct"][worst], ~flipped[worst])
     assert finder.noise_rate_ == pytest.approx(0.2, abs=0.03)
     assert finder.noise_rate_interval_[0] == max(low, flipped[worst].sum() / len(Y))
     assert finder.noise_rate_interval_[1] <= high
     best = np.argsort(-finder.issues_["p_label_correct"])[:100]
     with pytest.warns(SkcalibWarning, match="less suspicious than a random draw"):
-        finder.recalibrate(best, Y[best])
+        finder.update_with_checks(best, Y[best])
     # Drawn besides, they count, and the worst ones are known.
     held = 0
     for seed in range(10):
         rows = finder.draw_samples_to_check(80, exclude=worst, random_state=seed)
         assert not np.isin(rows, worst).any()
         both = np.concatenate([worst, rows])
-        low, high = finder.recalibrate(both, Y[both]).noise_rate_interval_
+        low, high = finder.update_with_checks(both, Y[both]).noise_rate_interval_
         held += low <= flipped.mean() <= high
         assert finder.n_checks_ == 180
     assert finder.is_trustworthy_
@@ -713,7 +713,7 @@ def test_the_most_suspicious_ones_are_known_and_say_nothing_of_the_rate():
     # Without `exclude`, the draw alone counts.
     rows = finder.draw_samples_to_check(80, random_state=3)
     both = np.union1d(worst, rows)
-    finder.recalibrate(both, Y[both])
+    finder.update_with_checks(both, Y[both])
     assert finder.n_checks_ == 80
     assert (finder.issues_["p_label_correct"][worst] == ~flipped[worst]).all()
 
@@ -723,7 +723,7 @@ def test_random_checks_of_anybody_count():
     finder = pickle.loads(pickle.dumps(finder))
     for seed in range(20):
         rows = np.random.default_rng(seed).choice(len(Y), 100, replace=False)
-        assert finder.recalibrate(rows, Y[rows]).n_checks_ == 100
+        assert finder.update_with_checks(rows, Y[rows]).n_checks_ == 100
 
 
 def test_an_informative_draw_counts_by_its_probabilities():
@@ -731,7 +731,7 @@ def test_an_informative_draw_counts_by_its_probabilities():
     held = 0
     for seed in range(30):
         rows = finder.draw_samples_to_check(100, design="informative", random_state=seed)
-        low, high = finder.recalibrate(rows, Y[rows]).noise_rate_interval_
+        low, high = finder.update_with_checks(rows, Y[rows]).noise_rate_interval_
         assert finder.n_checks_ == 100
         held += low <= flipped.mean() <= high
     assert held >= 26
@@ -744,11 +744,11 @@ def test_an_informative_draw_counts_by_its_probabilities():
 def test_two_draws_together_are_one():
     finder, *_, flipped = _checked()
     first = finder.draw_samples_to_check(60, design="informative", random_state=0)
-    finder.recalibrate(first, Y[first])
+    finder.update_with_checks(first, Y[first])
     second = finder.draw_samples_to_check(60, exclude=first, random_state=0)
     assert not np.isin(second, first).any()
     both = np.concatenate([second, first])
-    low, high = finder.recalibrate(both, Y[both]).noise_rate_interval_
+    low, high = finder.update_with_checks(both, Y[both]).noise_rate_interval_
     assert finder.n_checks_ == 120
     assert low <= flipped.mean() <= high
 
@@ -758,7 +758,7 @@ def test_none_of_the_classes_is_an_answer_and_a_blank_is_none():
     answers = Y[rows].astype(float)
     answers[:2] = np.nan
     with pytest.warns(SkcalibWarning, match="2 of the 60 answers are missing values"):
-        finder.recalibrate(rows, answers)
+        finder.update_with_checks(rows, answers)
     junk = rows[:2]
     assert (finder.issues_["p_label_correct"][junk] == 0).all()
     assert finder.issues_["is_issue"][junk].all()
@@ -767,20 +767,20 @@ def test_none_of_the_classes_is_an_answer_and_a_blank_is_none():
     wrong = (flipped[rows] | (np.arange(60) < 2)).mean()
     assert finder.noise_rate_ == pytest.approx(wrong, abs=0.05)
     with pytest.warns(SkcalibWarning, match="1 of the 60 answers"):  # labels of numpy, and None
-        finder.recalibrate(rows, [None, *Y[rows[1:]]])
+        finder.update_with_checks(rows, [None, *Y[rows[1:]]])
     assert (finder.label_proba_[rows[0]] == 0).all()
     words = LabelIssueFinder(_scorer(), n_refits=0).fit(X, WORDS[given])
     rows = words.draw_samples_to_check(60, random_state=1)
     for missing in (None, np.nan):
         with pytest.warns(SkcalibWarning, match="1 of the 60 answers"):
-            words.recalibrate(rows, [missing, *WORDS[Y[rows[1:]]]])
+            words.update_with_checks(rows, [missing, *WORDS[Y[rows[1:]]]])
         assert words.issues_["p_label_correct"][rows[0]] == 0
     with pytest.raises(ValueError, match="got a blank in 1 of 60; leave these positions out"):
-        words.recalibrate(rows, [" ", *WORDS[Y[rows[1:]]]])
+        words.update_with_checks(rows, [" ", *WORDS[Y[rows[1:]]]])
     with pytest.warns(SkcalibWarning, match="3 of the 60 samples that were drawn have no answer"):
-        words.recalibrate(rows[3:], WORDS[Y[rows[3:]]])
+        words.update_with_checks(rows[3:], WORDS[Y[rows[3:]]])
     assert words.n_checks_ == 57
-    assert any("have no answer" in doubt for doubt in words.doubts_)
+    assert any("have no answer" in doubt for doubt in words.caveats_)
 
 
 def test_how_many_more_checks():
@@ -788,13 +788,13 @@ def test_how_many_more_checks():
     before = finder.n_more_checks(0.1)
     # A rate of .24 at most: of a binomial fraction, which is exact.
     assert 250 < before < 350
-    finder.recalibrate(rows, Y[rows])
+    finder.update_with_checks(rows, Y[rows])
     low, high = finder.noise_rate_interval_
     assert finder.n_more_checks(high - low) == 0
     more = finder.n_more_checks(0.5 * (high - low))
     assert 60 < more < 240
     later = finder.draw_samples_to_check(60 + more, random_state=5)
-    low_then, high_then = finder.recalibrate(later, Y[later]).noise_rate_interval_
+    low_then, high_then = finder.update_with_checks(later, Y[later]).noise_rate_interval_
     assert high_then - low_then < 0.75 * (high - low)
     assert finder.n_more_checks(1e-9) == len(Y) - 60 - more
     with pytest.raises(ValueError, match="width must be between 0 and 1"):
@@ -821,7 +821,7 @@ def test_every_step_is_printed(capsys):
 def test_interrupted_checks_change_nothing(monkeypatch):
     X, y = load_wine(return_X_y=True)
     finder = LabelIssueFinder(GaussianNB()).fit(X, y)
-    finder.recalibrate(np.arange(0, 100, 2), y[:100:2])
+    finder.update_with_checks(np.arange(0, 100, 2), y[:100:2])
     proba, p_correct = finder.label_proba_.copy(), finder.issues_["p_label_correct"].copy()
 
     def interrupted(*args):
@@ -830,7 +830,7 @@ def test_interrupted_checks_change_nothing(monkeypatch):
     monkeypatch.setattr(finder, "_set_class_rates", interrupted)
     state = vars(finder).copy()
     with pytest.raises(KeyboardInterrupt):
-        finder.recalibrate(np.arange(80), np.r_[2, y[1:80]])
+        finder.update_with_checks(np.arange(80), np.r_[2, y[1:80]])
     assert vars(finder).keys() == state.keys()
     assert all(vars(finder)[name] is state[name] for name in state)
     np.testing.assert_array_equal(finder.label_proba_, proba)
@@ -846,10 +846,10 @@ def test_checks_of_choice_beside_most_of_a_draw_are_known_and_no_more():
     both = np.concatenate([rows[:-1], suspects])
     # One without an answer does not make a choice of all.
     with pytest.warns(SkcalibWarning, match="1 of the 100 samples that were drawn have no answer"):
-        finder.recalibrate(both, y[both])
+        finder.update_with_checks(both, y[both])
     assert finder.n_checks_ == 99
     low, high = finder.noise_rate_interval_
     assert low <= flipped.mean() <= high
     # A few of a draw among checks of choice are no draw.
     with pytest.warns(SkcalibWarning, match="more suspicious than a random draw"):
-        finder.recalibrate(both[90:], y[both[90:]])
+        finder.update_with_checks(both[90:], y[both[90:]])

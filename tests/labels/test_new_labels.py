@@ -27,7 +27,7 @@ SCORER = make_pipeline(PCA(30, random_state=0), RelativeMahalanobisScorer())
 )
 def test_labels_of_new_samples_are_judged(estimator):
     finder = LabelIssueFinder(estimator).fit(X, GIVEN)
-    issues = pickle.loads(pickle.dumps(finder)).judge_labels(X_NEW, NEW)
+    issues = pickle.loads(pickle.dumps(finder)).score_labels(X_NEW, NEW)
     assert issues.dtype == finder.issues_.dtype
     assert roc_auc_score(WRONG, -issues["p_label_correct"]) > 0.9
     found = issues["is_issue"].astype(bool)
@@ -38,12 +38,12 @@ def test_labels_of_new_samples_are_judged(estimator):
     )
     # Row by row: what is judged besides does not matter.
     np.testing.assert_allclose(
-        finder.judge_labels(X_NEW[:3], NEW[:3])["p_label_correct"],
+        finder.score_labels(X_NEW[:3], NEW[:3])["p_label_correct"],
         issues["p_label_correct"][:3],
         atol=1e-6,
     )
     with pytest.raises(ValueError, match="y must hold labels among"):
-        finder.judge_labels(X_NEW[:2], [1, 11])
+        finder.score_labels(X_NEW[:2], [1, 11])
 
 
 def test_new_probabilities_are_those_of_the_formula():
@@ -58,14 +58,14 @@ def test_new_probabilities_are_those_of_the_formula():
     others = np.setdiff1d(np.arange(600), rows)
     for checks in (None, (rows, true[rows])):
         if checks is not None:
-            finder.recalibrate(*checks)
-        again = finder.judge_labels(proba, given)
+            finder.update_with_checks(*checks)
+        again = finder.score_labels(proba, given)
         for name in ("p_label_correct", "margin", "difficulty"):
             np.testing.assert_allclose(
                 again[name][others], finder.issues_[name][others], atol=1e-6
             )
     with pytest.raises(ValueError, match="X must have 3 columns of probabilities"):
-        finder.judge_labels(proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True), given)
+        finder.score_labels(proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True), given)
 
 
 def test_probabilities_of_several_models_are_judges():
@@ -75,13 +75,13 @@ def test_probabilities_of_several_models_are_judges():
         for name, model in models.items()
     }
     finder = LabelIssueFinder("precomputed").fit(proba, GIVEN)
-    assert list(finder.judges_) == ["linear", "bayes"]
-    assert sum(finder.judges_.values()) == pytest.approx(1)
+    assert list(finder.base_models_) == ["linear", "bayes"]
+    assert sum(finder.base_models_.values()) == pytest.approx(1)
     both = roc_auc_score(FLIPPED, -finder.issues_["p_label_correct"])
     with pytest.warns(SkcalibWarning, match="issues may all be right"):
         alone = LabelIssueFinder("precomputed").fit(proba["bayes"], GIVEN)
     assert both > roc_auc_score(FLIPPED, -alone.issues_["p_label_correct"])
-    assert len(finder.judge_labels({k: v[:9] for k, v in proba.items()}, GIVEN[:9])) == 9
+    assert len(finder.score_labels({k: v[:9] for k, v in proba.items()}, GIVEN[:9])) == 9
     with pytest.raises(ValueError, match=r"inconsistent|same number"):
         LabelIssueFinder("precomputed").fit({"a": proba["bayes"], "b": X[:5, :10]}, GIVEN)
 
@@ -94,7 +94,7 @@ def test_samples_of_no_class_are_novel():
     assert roc_auc_score(np.isin(np.arange(500), junk), finder.issues_["novelty"]) > 0.99
     new = X_NEW.copy()
     new[:25] = np.random.default_rng(2).uniform(0, 16, size=(25, 64))
-    novelty = finder.judge_labels(new, Y_NEW)["novelty"]
+    novelty = finder.score_labels(new, Y_NEW)["novelty"]
     assert roc_auc_score(np.arange(400) < 25, novelty) > 0.95
     # Probabilities do not tell how far a sample is.
     assert np.isnan(LabelIssueFinder(GaussianNB(), n_refits=0).fit(X, Y).issues_["novelty"]).all()
@@ -141,13 +141,13 @@ def test_intervals_by_anything_hold_before_and_after_checks():
     holds = []
     for seed in range(15):
         rows = finder.draw_samples_to_check(120, random_state=seed)
-        finder.recalibrate(rows, true[rows])
+        finder.update_with_checks(rows, true[rows])
         of_groups, rates = held()
         holds.extend(of_groups)
     assert np.mean(holds) > 0.9
     assert np.diff([rates["low"], rates["high"]], axis=0).max() < 0.5
     few = finder.draw_samples_to_check(5, random_state=0)
-    rates = finder.recalibrate(few, true[few]).noise_rate_by(np.arange(1200))
+    rates = finder.update_with_checks(few, true[few]).noise_rate_by(np.arange(1200))
     assert (rates["low"] == 0).all()
     assert (rates["high"] == 1).all()
 
@@ -158,21 +158,21 @@ def test_a_finder_that_is_fitted_again_is_told_how_checks_were_drawn():
         80, design="informative", random_state=0, return_inclusion=True
     )
     order = np.random.default_rng(0).permutation(80)
-    expected = finder.recalibrate(rows, Y[rows]).noise_rate_interval_
+    expected = finder.update_with_checks(rows, Y[rows]).noise_rate_interval_
     again = LabelIssueFinder(SCORER).fit(X, GIVEN)
-    again.recalibrate(rows[order], Y[rows[order]], inclusion=likely[order])
+    again.update_with_checks(rows[order], Y[rows[order]], inclusion=likely[order])
     assert again.noise_rate_interval_ == pytest.approx(expected, abs=0.01)
     assert again.n_checks_ == 80
     for wrong in (likely[:5], np.zeros(80), likely + 1.0):
         with pytest.raises(ValueError, match="inclusion must be a probability in"):
-            again.recalibrate(rows, Y[rows], inclusion=wrong)
+            again.update_with_checks(rows, Y[rows], inclusion=wrong)
     surely = LabelIssueFinder(SCORER).fit(X, GIVEN)
-    surely.recalibrate(np.arange(len(Y)), Y, inclusion=np.ones(len(Y)))  # everything
+    surely.update_with_checks(np.arange(len(Y)), Y, inclusion=np.ones(len(Y)))  # everything
     np.testing.assert_allclose(surely.noise_rate_interval_, np.mean(GIVEN != Y), atol=1e-3)
 
 
 def test_groups_are_no_matter_for_new_samples():
     finder = LabelIssueFinder().fit(X, GIVEN, groups=np.arange(500) // 2)
-    assert "distances" not in finder.judges_
-    issues = finder.judge_labels(X_NEW[:100], NEW[:100])
+    assert "distances" not in finder.base_models_
+    issues = finder.score_labels(X_NEW[:100], NEW[:100])
     assert roc_auc_score(WRONG[:100], -issues["p_label_correct"]) > 0.95

@@ -50,7 +50,7 @@ def test_a_table_that_somebody_filled_in(separator, tmp_path):
     assert labels.tolist() == ["2", "10", "cat"]
 
 
-def test_answers_go_into_recalibrate(tmp_path):
+def test_answers_go_into_the_finder(tmp_path):
     X, y = load_iris(return_X_y=True)
     finder = LabelIssueFinder().fit(X, y)
     rows = finder.draw_samples_to_check(60, random_state=0)
@@ -59,7 +59,7 @@ def test_answers_go_into_recalibrate(tmp_path):
         (tmp_path / name).write_text(HEADER + "".join(lines))
     positions, labels = read_checks([tmp_path / "a.csv", tmp_path / "b.csv"])
     np.testing.assert_array_equal(positions, rows)
-    finder.recalibrate(positions, labels)
+    finder.update_with_checks(positions, labels)
     assert finder.n_checks_ == 60
     assert finder.is_trustworthy_
     with pytest.raises(ValueError, match=f"one answer, got several for {rows[0]}"):

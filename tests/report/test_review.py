@@ -248,7 +248,7 @@ def test_a_person_checks_labels_in_a_browser(digits, tmp_path):
         pytest.warns(SkcalibWarning, match="1 of the 7 answers are missing values"),
         pytest.warns(SkcalibWarning, match="1 of the 6 samples that were drawn have no answer"),
     ):
-        finder.recalibrate(positions, labels)
+        finder.update_with_checks(positions, labels)
     assert finder.issues_["p_label_correct"][rows[0]] == 0
     assert finder.issues_["suggested_label"][rows[1]] == other
 

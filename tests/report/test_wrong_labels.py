@@ -45,7 +45,7 @@ def test_checks_are_told_and_names_are_matched(flipped):
     names = np.array(["ant", "bee", "cat"])
     checked = LabelIssueFinder("precomputed").fit(np.clip(proba, 1e-4, 1), names[given])
     rows = checked.draw_samples_to_check(100, random_state=0)
-    checked.recalibrate(rows, names[y[rows]])
+    checked.update_with_checks(rows, names[y[rows]])
     order = [2, 0, 1]
     report = CalibrationReport.from_predictions(
         names[given], proba[:, order], labels=names[order], finder=checked
