@@ -1,4 +1,4 @@
-"""What many rooms lean on, each by its definition and at the edge of what it takes."""
+"""Helpers of many packages, each by its definition and at the edge of what it takes."""
 
 import warnings
 from collections import Counter
@@ -9,7 +9,6 @@ import pytest
 
 from skcalib.labels._finder import effective_weights
 from skcalib.report._data import warn_of_table_twice
-from skcalib.report._read import label_of, natural_order, polarity, sets_of_columns
 from skcalib.utils import SkcalibWarning
 from skcalib.utils._arrays import (
     check_mask,
@@ -154,48 +153,6 @@ class TestTexts:
         for length in (47, 48):  # with two quotes, 49 and 50
             assert shorten("x" * length) == repr("x" * length)
         assert shorten("x" * 49) == "'" + "x" * 46 + "..."
-
-    def test_numbers_in_names_are_numbers(self):
-        names = ["c10", "c9", "c", "10", "9", "a2b10", "a2b9", "a10", "c9a"]
-        assert natural_order(names) == ["9", "10", "a2b9", "a2b10", "a10", "c", "c9", "c9a", "c10"]
-
-    def test_labels_that_say_yes_or_no(self):
-        assert [polarity(x) for x in ("1", "1.0", "Yes", "TRUE", "pos")] == [1] * 5
-        assert [polarity(x) for x in ("0", "-1", "no", "False", "negative")] == [-1] * 5
-        assert [polarity(x) for x in ("2", "cat", "", "1.5")] == [0] * 4
-
-    def test_what_a_name_says_of_two_labels_and_of_three(self):
-        for name, of_two, of_three in (
-            ("p_cat", ("cat", True), ("cat", True)),
-            ("not_cat", ("dog", True), (None, False)),
-            ("1 - p(cat)", ("dog", True), (None, False)),
-            ("p_cat_2", ("cat", False), ("cat", False)),
-            ("cat or dog", (None, False), (None, False)),
-            ("xx", (None, True), (None, True)),
-        ):
-            assert label_of(name, ["cat", "dog"]) == of_two
-            assert label_of(name, ["cat", "dog", "eel"]) == of_three
-        assert label_of("p_cat", ["cat", "Cat"]) == (None, False)
-        assert label_of("p_black cat", ["cat", "black cat"]) == ("black cat", True)
-
-    def test_columns_of_one_form_with_a_further_class(self):
-        names = ["id", "p_cat_x", "p_dog_x", "p_eel_x", "q_cat", "q_dog", "p__x"]
-        found = sets_of_columns(names, ["cat", "dog"])
-        assert found == [
-            {"cat": "p_cat_x", "dog": "p_dog_x", "eel": "p_eel_x"},
-            {"cat": "q_cat", "dog": "q_dog"},
-        ]
-        assert sets_of_columns(["catprob", "dogprob", "birdprob"], ["cat", "dog"]) == [
-            {"cat": "catprob", "dog": "dogprob", "bird": "birdprob"}
-        ]
-        assert sets_of_columns(["cat", "dog", "age"], ["cat", "dog"]) == [
-            {"cat": "cat", "dog": "dog"}
-        ]
-        assert sets_of_columns(["prob(cat)", "score dog"], ["cat", "dog"]) == [
-            {"cat": "prob(cat)", "dog": "score dog"}
-        ]
-        for names in (["prob(cat)", "age"], ["prob(cat)", "score cat", "dog risk"]):
-            assert sets_of_columns(names, ["cat", "dog"]) == []
 
 
 class TestLabels:
