@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from . import __version__, metrics
 from .metrics import CalibrationMonitor, calibration_error_interval
 from .report import CalibrationReport
-from .report._data import REMEDY, alignment_of
-from .report._read import IN_ORDER, describe, read_predictions
-from .utils._arrays import reworded
+from .report._data import OF_FILES, alignment_of
+from .report._read import describe, read_predictions
 from .utils._labels import encode_groups
 from .utils._output import collecting
 from .utils._proba import check_predictions
@@ -146,8 +145,10 @@ def _write_alignment(table: dict[str, Any]) -> None:
     )
     groups = table["groups"]
     codes = None if groups is None else encode_groups(groups, len(checked.truth))[1]
-    for finding in alignment_of(checked, table["y_true"], table["y_proba"], groups=codes):
-        sys.stderr.write(f"Note: {reworded(finding, {REMEDY: IN_ORDER})}\n")
+    for finding in alignment_of(
+        checked, table["y_true"], table["y_proba"], groups=codes, remedies=OF_FILES
+    ):
+        sys.stderr.write(f"Note: {finding}\n")
 
 
 def _monitor(options: argparse.Namespace) -> int:

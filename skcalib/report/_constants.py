@@ -18,6 +18,9 @@ SOUGHT, FOUND = 0.03, 0.9
 # Probability of finding a difference between two equally calibrated models, by the paired test and
 # the interval together.
 OF_PAIRS = 0.05
+# Below this probability, chance does not explain that a model is right in all samples: the labels
+# are its predictions.
+NO_CHANCE = 1e-3
 # Error rates to try as limits, and how many of those below the overall error rate are tried.
 RISKS, N_RISKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2), 4
 # Standard deviations added to calibrated confidences, because the user's calibrator will be fitted

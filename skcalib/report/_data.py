@@ -29,8 +29,14 @@ from ..utils._labels import (
 )
 from ..utils._numeric import binomial_interval, uniform_edges
 from ..utils._output import warn
-from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions, label_log_loss
-from ._constants import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, TOLERANCE
+from ..utils._proba import (
+    LOSS_FLOOR,
+    Predictions,
+    check_predictions,
+    label_log_loss,
+    two_sided,
+)
+from ._constants import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, NO_CHANCE, TOLERANCE
 from ._document import apart, label, visible
 
 
@@ -52,6 +58,14 @@ def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
 
 # What check_alignment says to do, where labels= is not the argument to pass.
 REMEDY = "pass labels= in the order of the columns"
+# Beginning of the finding that the labels are predictions, and what to do about it.
+ARE_PREDICTIONS = "The labels are the most probable class in all"
+PASS_LABELS = "pass the true labels"
+# The same for a file.
+OF_FILES = {
+    REMEDY: "name the columns in the order of the classes: classes, --classes",
+    PASS_LABELS: "--label names another column",
+}
 
 
 class Groups(NamedTuple):
@@ -243,7 +257,7 @@ def read_data(
     sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
     named: bool = False,
-    remedy: str | None = None,
+    remedies: Mapping[str, str] | None = None,
     **others: Any,
 ) -> ReportData:
     """Check the arguments of a report; `others` are fields of :class:`ReportData`, as given.
@@ -278,9 +292,9 @@ def read_data(
     weight = None if weight is None else weight[kept]
     of_sample = None if groups is None else encode_groups(groups, n_given)[1]
     named = named or (labels is None and pos_label is None)
-    alignment = alignment_of(checked, y_true, y_proba, groups=of_sample, named=named)
-    if remedy is not None:
-        alignment = [reworded(finding, {REMEDY: remedy}) for finding in alignment]
+    alignment = alignment_of(
+        checked, y_true, y_proba, groups=of_sample, named=named, remedies=remedies
+    )
     return ReportData(
         # Without weights, do not copy.
         codes=codes if weight is None else codes[kept],
@@ -305,10 +319,12 @@ def alignment_of(
     *,
     groups: NDArray[np.intp] | None = None,
     named: bool = True,
+    remedies: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return what :func:`~skcalib.metrics.check_alignment` says of independent samples.
+    """Return that labels are predictions, and what ``check_alignment`` finds, as sentences.
 
-    Their columns are looked at if they are `named`, not if the user has passed the labels.
+    It sees independent samples. Their columns are checked if they are `named`, not if the user has
+    passed the labels. `remedies` replace what the sentences advise.
     """
     rows = independent_rows(len(checked.proba), groups, checked.weight)
     truth = checked.truth if checked.has_shares else checked.classes[checked.truth]
@@ -323,10 +339,38 @@ def alignment_of(
     else:
         known = not named
         proba = proba if known or is_sorted else proba[:, order]
-    return check_alignment(
+    found = check_alignment(
         with_index_of(y_true, truth, rows),
         with_index_of(y_proba, proba, rows),
         labels=labels if known else None,
+    )
+    predictions = diagnose_predictions(checked, rows)
+    found = found if predictions is None else [predictions, *found]
+    return [reworded(finding, remedies or {}) for finding in found]
+
+
+def diagnose_predictions(
+    checked: Predictions, rows: slice | NDArray[np.intp] = slice(None)
+) -> str | None:
+    """Return a sentence if all labels are the most probable class and chance excludes it.
+
+    Chance is that of a calibrated model to be right in all of the independent `rows`.
+    """
+    if checked.has_shares:
+        return None
+    proba = two_sided(checked.proba) if checked.proba.ndim == 1 else checked.proba
+    highest = proba.max(axis=1)
+    with np.errstate(divide="ignore"):
+        if np.log(highest[rows], dtype=np.float64).sum() >= np.log(NO_CHANCE):
+            return None
+    used = slice(None) if checked.weight is None else checked.weight > 0
+    of_label = proba[np.arange(len(proba)), checked.truth]
+    if (of_label < highest)[used].any():
+        return None
+    n, expected = len(of_label[used]), (1 - highest[used]).sum()
+    return (
+        f"{ARE_PREDICTIONS} {n} rows, where the probabilities expect {expected:.0f} errors: they "
+        f"are predictions and no true labels, unless the model is never wrong; {PASS_LABELS}."
     )
 
 

@@ -66,8 +66,6 @@ MODELS = re.compile(r"(model|classifier|algorithm|system)([ _.-]?(id|name|versio
 # Most columns to list in a message.
 MOST_LISTED = 12
 SEPARATORS = ",;\t|"
-# What to do where columns of a file seem to be in another order.
-IN_ORDER = "name the columns in the order of the classes: classes, --classes"
 # First bytes of a file, among which a zero says that it is binary.
 HEAD = 4096
 # Records that are looked at for separator, decimal sign and index.
@@ -76,8 +74,6 @@ LOOK = 50
 LONGEST_LIST = 10_000
 # A gzip file may be this many times as large unpacked: text comes to 20, zeros to 1000.
 MOST_UNPACKED = 200
-# Probability below which chance does not explain that labels are the most probable class.
-NO_CHANCE = 1e-3
 
 
 def read_predictions(
@@ -121,7 +117,6 @@ def _arguments(
         y_true = np.array(names)[y_true.astype(int)]
     used = {*table.label_columns, *found.columns, *by, sample_weight, groups}
     unused = [name for name in file.names if name not in used]
-    _warn_of_predictions(file.path, table.label, y_true, proba, names)
     _warn_of_unused(file, unused, groups)
     single = [names[1]] if proba.ndim == 1 else names
     shown = _listed(c if c == n else f"{c} (of {n})" for c, n in zip(found.columns, single))
@@ -247,25 +242,6 @@ def _group(column: Any) -> NDArray[Any]:
     # An empty cell is a missing value.
     names = [_plain(str(value)) or None for value in distinct]
     return np.array([*names, None], dtype=object)[codes]  # and so is -1, the last one
-
-
-def _warn_of_predictions(
-    path: Path, label: str, y_true: NDArray[Any], proba: NDArray[np.float64], names: list[str]
-) -> None:
-    """Warn if all labels are the most probable class, where chance excludes it."""
-    both = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
-    highest = both.max(axis=1)
-    with np.errstate(divide="ignore"):
-        if np.log(highest).sum() >= np.log(NO_CHANCE):
-            return
-    codes = import_optional("pandas", extra="report").Index(names).get_indexer(y_true)
-    if (both[np.arange(len(codes)), codes] >= highest).all():
-        warn(
-            f"Labels {label!r} of {path} are the most probable class in all {len(codes)} rows, "
-            f"where the probabilities expect {(1 - highest).sum():.0f} errors: they are "
-            "predictions and no true labels, unless the model is never wrong; --label names "
-            "another column."
-        )
 
 
 def _warn_of_unused(file: _File, unused: list[str], groups: str | None) -> None:

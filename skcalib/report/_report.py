@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,9 @@ from ..utils._labels import format_labels
 from ..utils._output import collecting, rename_argument, warn, write_atomically
 from . import _compare, _recommendation, _samples, _sections, _summary, _tests
 from ._constants import TOLERANCE
-from ._data import ReportData, check_sums, plain, read_data
+from ._data import ARE_PREDICTIONS, OF_FILES, REMEDY, ReportData, check_sums, plain, read_data
 from ._document import Document, as_html, as_markdown
-from ._read import IN_ORDER, read_predictions
+from ._read import read_predictions
 
 
 class CalibrationReport:
@@ -31,7 +31,7 @@ class CalibrationReport:
     The page begins with a verdict: are the probabilities calibrated, overall and for every class
     and group? Below it says when the model should decline to answer, which classes, groups and
     samples cause errors, and whether a calibrator would help. A notebook shows the page by itself;
-    :meth:`save` writes it as HTML or Markdown.
+    :meth:`save` writes it as HTML or Markdown, :meth:`to_html` returns it as text.
 
     Create it by :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv`; by
     :meth:`from_accumulator` if the samples do not fit in memory; by :meth:`compare` for several
@@ -60,7 +60,8 @@ class CalibrationReport:
     the same. It says for every number whether it is about the predicted class or about the
     positive (second) class.
 
-    `save` and notebooks need ``jinja2`` and ``matplotlib``: ``pip install 'skcalib[report]'``.
+    `save`, `to_html` and notebooks need ``jinja2`` and ``matplotlib``:
+    ``pip install 'skcalib[report]'``.
 
     Examples
     --------
@@ -157,7 +158,7 @@ class CalibrationReport:
             estimator.predict_proba(X),
             labels=estimator.classes_,
             named=True,
-            remedy="the labels are not those that the classifier was fitted on",
+            remedies={REMEDY: "the labels are not those that the classifier was fitted on"},
             by=by,
             groups=groups,
             sample_weight=sample_weight,
@@ -348,9 +349,8 @@ class CalibrationReport:
         Warns
         -----
         SkcalibWarning
-            If all labels are the most probable class where chance excludes it; if an unused column
-            seems to hold groups or models; if lines of the file are within quoted cells, as after
-            a quotation mark that is never closed.
+            If an unused column seems to hold groups or models; if lines of the file are within
+            quoted cells, as after a quotation mark that is never closed.
         """
         path = Path(path)
         step = print_elapsed("CalibrationReport", verbose, f"reading {path.name}")
@@ -361,7 +361,7 @@ class CalibrationReport:
         data = read_data(
             **table,
             named=True,
-            remedy=IN_ORDER,
+            remedies=OF_FILES,
             tolerance=tolerance,
             title=title or path.stem,
             random_state=random_state,
@@ -471,9 +471,57 @@ class CalibrationReport:
         ending = Path(path).suffix.lower()
         if ending not in (".html", ".htm", ".md"):
             raise ValueError(f"path must end in .html, .htm or .md, got {str(path)!r}.")
-        text = self.to_markdown() if ending == ".md" else self._as_html(page=True)
-        with write_atomically(path) as file:
-            file.write(text.encode())
+        if ending == ".md":
+            _write(self.to_markdown(), path)
+        else:
+            self.to_html(path)
+
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    @overload
+    def to_html(self, path: str | PathLike[str]) -> None: ...
+    def to_html(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Return the report as an HTML page, or write the page to a file.
+
+        The page is complete: style and pictures are part of it, and it loads nothing from
+        elsewhere.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            File to write, with any suffix; an existing file is replaced. None returns the page.
+
+        Returns
+        -------
+        page : str or None
+            The page; None if it was written to `path`.
+
+        Raises
+        ------
+        ImportError
+            If ``jinja2`` or ``matplotlib`` is missing: ``pip install 'skcalib[report]'``.
+        OSError
+            If the file cannot be written.
+
+        See Also
+        --------
+        save : Writes HTML or Markdown, as the suffix says.
+        to_markdown : Text and tables without pictures.
+
+        Examples
+        --------
+        >>> from skcalib.datasets import make_predictions
+        >>> from skcalib.report import CalibrationReport
+        >>> y, proba, _ = make_predictions(500, random_state=0)
+        >>> page = CalibrationReport.from_predictions(y, proba).to_html()
+        >>> page[:15]
+        '<!DOCTYPE html>'
+        """
+        page = as_html(self._document(), repr(self.results_), page=True)
+        if path is None:
+            return page
+        _write(page, path)
+        return None
 
     def to_markdown(self) -> str:
         """Return text and tables as Markdown, without pictures, for a pull request for example."""
@@ -483,14 +531,16 @@ class CalibrationReport:
         return f"{type(self).__name__}: {self.results_['verdict']['headline']}"
 
     def _repr_html_(self) -> str:
-        return self._as_html(page=False)
-
-    def _as_html(self, *, page: bool) -> str:
-        return as_html(self._document(), repr(self.results_), page=page)
+        return as_html(self._document(), repr(self.results_), page=False)
 
     def _document(self) -> Document:
         written = _compare if "comparison" in self.results_ else _summary
         return written.document(self.results_)
+
+
+def _write(text: str, path: str | PathLike[str]) -> None:
+    with write_atomically(path) as file:
+        file.write(text.encode())
 
 
 # scikit-learn's checks change the warning filters of the process for a moment: two threads that
@@ -534,12 +584,19 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     results["warnings"] = notes + [f"Warned of on the way: {message}" for message in distinct]
     results["alignment"] = list(data.alignment)
     if data.alignment:
-        results["verdict"] |= {
-            "kind": "alignment",
-            "headline": "The labels do not fit the probabilities: look at this first.",
-            "explanation": " ".join(data.alignment),
-        }
+        results["verdict"] |= _first_finding(data, results["verdict"])
     return dict(plain(results))
+
+
+def _first_finding(data: ReportData, verdict: Mapping[str, Any]) -> dict[str, str]:
+    """Return a headline on what the labels show of themselves or of their order."""
+    explanation = " ".join(data.alignment)
+    if data.alignment[0].startswith(ARE_PREDICTIONS):
+        headline = "The labels are predictions and no true labels, or the model is never wrong."
+        explanation += f" If it is never wrong: {verdict['headline']}"
+        return {"kind": "predictions", "headline": headline, "explanation": explanation}
+    headline = "The labels do not fit the probabilities: look at this first."
+    return {"kind": "alignment", "headline": headline, "explanation": explanation}
 
 
 def _after(calibrated: ReportData) -> dict[str, Any]:

@@ -52,9 +52,9 @@ def document(results: dict[str, Any]) -> Document:
             _declining(results),
         ],
         overview=_sections.chart(results) or _sections.diagram(results),
-        # No advice if the columns may belong to other classes.
+        # No advice if the labels or columns may be others than they seem.
         advice=[]
-        if verdict["kind"] == "alignment"
+        if verdict["kind"] in ("alignment", "predictions")
         else [step for step in _advice(results) if step is not None],
         sections=[section for section in sections if isinstance(section, Section)],
     )

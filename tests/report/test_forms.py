@@ -239,19 +239,26 @@ def test_two_columns_of_labels(tmp_path):
     check(path)
 
 
-def test_labels_that_are_predictions_are_said_first(tmp_path, capsys):
+@pytest.mark.parametrize("command", ["report", "check", "watch"])
+def test_every_command_reports_labels_that_are_predictions(command, tmp_path, capsys):
     path = tmp_path / "p.csv"
     pd.DataFrame({"label": NAMES[(P > 0.5) * 1], "neg": 1 - P, "pos": P}).to_csv(path, index=False)
+    more = {
+        "report": ["-o", str(tmp_path / "r.md")],
+        "check": ["--max-error", ".5"],
+        "watch": ["--state", str(tmp_path / "state.json")],
+    }
+    # Probabilities of these labels are too small.
+    assert main([command, str(path), *more[command]]) == (command == "watch")
     expected = np.minimum(P, 1 - P).sum()
-    with pytest.warns(SkcalibWarning, match=f"in all {N} rows, .* expect {expected:.0f} errors"):
-        read_predictions(path)
-    assert main(["report", str(path), "-o", str(tmp_path / "r.md")]) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert said[1].startswith(f"Note: Labels 'label' of {path} are the most probable class")
-    # A sure and right model, whose labels chance allows.
-    sure = np.where(Y, 0.9999, 0.0001)
-    pd.DataFrame({"label": Y, "prob_1": sure}).to_csv(path, index=False)
-    check(path, expected=np.column_stack([1 - sure, sure]))
+    output = capsys.readouterr()
+    assert (
+        f"Note: The labels are the most probable class in all {N} rows, where the probabilities "
+        f"expect {expected:.0f} errors: they are predictions and no true labels, unless the model "
+        "is never wrong; --label names another column.\n"
+    ) in output.err
+    if command == "report":
+        assert output.out.startswith("The labels are predictions and no true labels, or the model")
 
 
 def test_columns_of_groups_and_of_models_are_named(tmp_path):

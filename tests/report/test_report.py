@@ -289,3 +289,77 @@ def test_errors_of_from_estimator_speak_of_y():
     model = GaussianNB().fit(X, y)
     with pytest.raises(ValueError, match=r"^y must hold labels among \[0, 1, 2\], got 3"):
         CalibrationReport.from_estimator(model, X, y + 1)
+
+
+def test_the_page_is_returned_as_text_or_written(report, tmp_path):
+    page = report.to_html()
+    assert page.startswith("<!DOCTYPE html>")
+    assert report._repr_html_() in page
+    for name, write in (("a.html", report.save), ("b.page", report.to_html)):
+        assert write(tmp_path / name) is None
+        assert (tmp_path / name).read_bytes() == page.encode()
+
+
+def predicted_labels(n, n_classes, seed=0):
+    """Return predictions as labels, and probabilities that expect errors."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.full(n_classes, 0.7), n)
+    return proba.argmax(axis=1), proba
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("form", ["plain", "named", "one column", "groups", "weights"])
+def test_labels_that_are_predictions_lead_the_page(n_classes, form):
+    y, proba = predicted_labels(300, n_classes)
+    names = np.array(["ant", "bee", "cat", "dog"])[:n_classes]
+    expected = (1 - proba.max(axis=1)).sum()
+    given = {
+        "plain": {},
+        "named": {"labels": names},
+        "one column": {},
+        "groups": {"groups": np.arange(300) // 3},
+        "weights": {"sample_weight": np.where(np.arange(300) % 2, 0.0, 1.0)},
+    }[form]
+    n = 300
+    if form == "named":
+        y = names[y]
+    elif form == "one column" and n_classes == 2:
+        proba = proba[:, 1]
+    elif form == "weights":
+        # Rows of weight 0 do not count.
+        y[::2], y[1::2] = y[::2], 0
+        n, expected = 150, (1 - proba.max(axis=1))[::2].sum()
+    found = CalibrationReport.from_predictions(y, proba, **given)
+    assert repr(found) == (
+        "CalibrationReport: The labels are predictions and no true labels, or the model is never "
+        "wrong."
+    )
+    sentence = (
+        f"The labels are the most probable class in all {n} rows, where the probabilities expect "
+        f"{expected:.0f} errors: they are predictions and no true labels, unless the model is "
+        "never wrong; pass the true labels."
+    )
+    assert found.results_["alignment"] == [sentence]
+    assert found.results_["verdict"]["kind"] == "predictions"
+    assert found.results_["verdict"]["explanation"].startswith(sentence)
+    assert "## What to do" not in found.to_markdown()
+
+
+def test_a_model_that_may_be_right_in_all_rows_is_no_source_of_its_labels():
+    y, proba = predicted_labels(300, 3)
+    # Chance allows it: of so sure a model, .6 errors are expected.
+    sure = np.full((300, 3), 0.001)
+    sure[np.arange(300), y] = 0.998
+    one_wrong = y.copy()
+    one_wrong[7] = np.argsort(proba[7])[-2]
+    for labels, p in ((y, sure), (y[:3], proba[:3]), (one_wrong, proba)):
+        found = CalibrationReport.from_predictions(labels, p).results_
+        assert found["verdict"]["kind"] not in ("predictions", "alignment")
+        assert not found["alignment"]
+
+
+def test_a_classifier_that_gets_its_own_answers_is_named():
+    X, y = load_iris(return_X_y=True)
+    model = GaussianNB(var_smoothing=1.0).fit(X, y)
+    found = CalibrationReport.from_estimator(model, X, model.predict(X))
+    assert "The labels are predictions" in repr(found)

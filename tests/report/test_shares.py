@@ -92,7 +92,7 @@ def test_what_a_page_of_shares_says_of_samples(too_sure, report):
     assert f"({100 * first['share']:.0f} % of people), predicted" in text
     assert "these are shares of people" in text
     assert "shares vary less, so these tests and ranges are cautious" in text
-    assert "<html" in report._as_html(page=True)
+    assert "<html" in report.to_html()
 
 
 def test_where_all_agree_shares_are_labels(too_sure):
