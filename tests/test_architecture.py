@@ -187,6 +187,41 @@ def test_private_files_are_imported_by_their_own_package_alone():
     assert found == SHARED
 
 
+# Where an array may be something else than numpy's. All other files pass it on: `@by_chunks` and
+# `chunks_to` send dask arrays to these, and blocks come from `_numeric` and `_proba`.
+DASK = {
+    "difficulty/_mahalanobis.py",
+    "labels/_dask.py",
+    "labels/_finder.py",
+    "metrics/_accumulator.py",
+    "metrics/_alignment.py",
+    "metrics/_monitor.py",
+    "metrics/_per_sample.py",
+    "selection/_selective_classifier.py",
+    "selection/_selectors.py",
+    "utils/_arrays.py",
+    "utils/_backends.py",
+}
+TENSORS = {
+    "difficulty/_distances.py",
+    "difficulty/_gaussians.py",
+    "difficulty/_neighbors.py",
+    "difficulty/_networks.py",
+    "utils/_backends.py",
+    "utils/_estimators.py",
+    "utils/_numeric.py",
+    "utils/_proba.py",
+}
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_other_kinds_of_arrays_have_few_homes(path):
+    where = path.relative_to(ROOT).as_posix()
+    used = {node.id for node in ast.walk(_tree(path)) if isinstance(node, ast.Name)}
+    assert where in DASK or "is_chunked" not in used
+    assert where in TENSORS or not used & {"back_end", "TensorRows"}
+
+
 @cache
 def _private_names_of_libraries():
     """Private names of the classes from scikit-learn, torch and skorch that ours derive from."""

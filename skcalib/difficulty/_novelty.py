@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights
-from ..utils._backends import is_chunked, map_rows
+from ..utils._backends import by_chunks
 from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._estimators import (
     MetaMixin,
@@ -224,6 +224,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         scorer = fit_clone(self.scorer, X, labels, train, params)
         return _complete(scorer.score_samples(_safe_indexing(X, test)))
 
+    @by_chunks
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Score of every sample, by the scorer.
 
@@ -238,10 +239,9 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
             Larger = more normal. Lazy where X is a dask array.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(NoveltyDetector.score_samples, self, "X", X)
         return _complete(self.scorer_.score_samples(as_features(X)))
 
+    @by_chunks
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score of every sample, less the threshold: negative for outliers.
 
@@ -255,14 +255,13 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         scores : ndarray or dask array of shape (n_samples,)
             In the unit of the scorer; larger = more normal. Lazy where X is a dask array.
         """
-        if is_chunked(X):
-            return map_rows(NoveltyDetector.decision_function, self, "X", X)
         scores = self.score_samples(X)
         # With scores and threshold of -inf, the difference is 0, not NaN.
         return np.subtract(
             scores, self.offset_, out=np.zeros(len(scores)), where=scores != self.offset_
         )
 
+    @by_chunks
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Find the outliers.
 
@@ -276,8 +275,6 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         y_pred : ndarray of shape (n_samples,)
             1 for inliers, -1 for outliers.
         """
-        if is_chunked(X):
-            return map_rows(NoveltyDetector.predict, self, "X", X)
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _inside(self) -> dict[str, Any]:

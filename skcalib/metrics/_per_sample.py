@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils._arrays import as_floats
 from ..utils._backends import (
     aligned,
+    by_chunks,
     distinct,
     is_chunked,
     map_chunks,
-    map_rows,
     to_host,
 )
 from ..utils._compat import Interval, validate_params
@@ -49,7 +49,7 @@ def predictive_entropy(y_proba: ArrayLike) -> NDArray:
     >>> predictive_entropy([[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]]).round(4)
     array([0.6931, 0.3251, 0.    ])
     """
-    return _score_rows(y_proba, row_entropy)
+    return _score_rows(row_entropy, y_proba)
 
 
 def confidence_score(y_proba: ArrayLike) -> NDArray:
@@ -91,7 +91,7 @@ def confidence_score(y_proba: ArrayLike) -> NDArray:
     >>> confidence_score([[0.2, 0.8], [0.9, 0.1]])
     array([0.8, 0.9])
     """
-    return _score_rows(y_proba, row_max)
+    return _score_rows(row_max, y_proba)
 
 
 def probability_margin(y_proba: ArrayLike) -> NDArray:
@@ -123,7 +123,7 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
     >>> probability_margin([[0.5, 0.25, 0.25], [0.4, 0.4, 0.2]])
     array([0.25, 0.  ])
     """
-    return _score_rows(y_proba, row_margin)
+    return _score_rows(row_margin, y_proba)
 
 
 def max_logit_score(logits: ArrayLike) -> NDArray:
@@ -297,10 +297,9 @@ def _brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) 
     return generalized_brier_score(y_true, y_proba, **options)
 
 
-def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDArray:
+@by_chunks
+def _score_rows(score: Callable[[NDArray], NDArray], y_proba: ArrayLike) -> NDArray:
     """Return the score of every row of checked probabilities, (n,)."""
-    if is_chunked(y_proba):
-        return map_rows(_score_chunk, score, "y_proba", y_proba)
     proba = as_proba(y_proba, in_blocks=True)
     out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
     for rows, block in iter_proba_blocks(proba, on_device=True):
@@ -308,14 +307,9 @@ def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDAr
     return out
 
 
-def _score_chunk(score: Callable[[NDArray], NDArray], y_proba: NDArray) -> NDArray:
-    return _score_rows(y_proba, score)
-
-
+@by_chunks
 def _of_logits(score: Callable[[NDArray], NDArray], logits: ArrayLike) -> NDArray:
     """Return the score of every row of checked logits, (n,)."""
-    if is_chunked(logits):
-        return map_rows(_of_logits, score, "logits", logits)
     matrix = _check_matrix(logits)
     return np.concatenate([score(block) for _, block in iter_blocks(matrix)])
 

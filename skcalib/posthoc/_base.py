@@ -24,7 +24,7 @@ from ..utils._arrays import (
     warn_if_normalized,
     with_index_of,
 )
-from ..utils._backends import aligned, is_chunked, map_rows
+from ..utils._backends import aligned, by_chunks, chunks_to
 from ..utils._compat import StrOptions, _fit_context, _num_samples
 from ..utils._estimators import PredictByProba, validate_data
 from ..utils._labels import (
@@ -143,6 +143,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self.classes = classes
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @chunks_to("_check_and_fit_chunks")
     def fit(
         self,
         X: ArrayLike,
@@ -191,12 +192,11 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             than half the number of samples, or if X and `y` seem to be in another order: what
             :func:`~skcalib.metrics.check_alignment` says of them.
         """
-        if is_chunked(X):
-            return self._check_and_fit_chunks(X, y, sample_weight, groups)
         if groups is not None:
             groups = encode_groups(groups, _num_samples(X))[1]
         return self._check_and_fit(X, y, sample_weight, groups)
 
+    @by_chunks
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return calibrated probabilities.
 
@@ -217,8 +217,6 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             probabilities and does not.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(type(self).predict_proba, self, "X", X)
         return self._predict_proba(self._read_scores(X, reset=False))
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -394,7 +392,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         """Fit as `fit` does, to scores that surely belong to the labels, such as out-of-fold."""
         return self._check_and_fit(X, y, sample_weight, groups, aligned=True)
 
-    def _check_and_fit_chunks(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+    def _check_and_fit_chunks(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Check and fit where X is a dask array; labels and weights may be in memory."""
         if type(self)._fit_chunks is PostHocCalibrator._fit_chunks:
             raise TypeError(

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, is_soft
-from ..utils._backends import is_chunked, map_rows
+from ..utils._backends import by_chunks, chunks_to, map_rows
 from ..utils._compat import (
     HasMethods,
     Hidden,
@@ -175,6 +175,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @chunks_to("_fit_chunks")
     def fit(
         self,
         X: Any,
@@ -224,8 +225,6 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; "
                 "pass a trained classifier as sklearn.frozen.FrozenEstimator(classifier)."
             )
-        if is_chunked(X):
-            return self._fit_chunks(X, y, sample_weight, groups)
         if is_soft(y):
             return self._fit_to_shares(X, y, sample_weight, groups)
         X, labels = samples_and_labels(X, y)
@@ -298,7 +297,9 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         classes = self.classes_.tolist()
         return self._fit_calibrator(X, scores, shares, sample_weight, codes, classes)
 
-    def _fit_chunks(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+    def _fit_chunks(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> Self:
         """Fit the calibrator of a frozen classifier to a dask array."""
         if not isinstance(self.estimator, FrozenEstimator) or self.by_columns is not None:
             raise TypeError(
@@ -337,6 +338,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             self.calibrator_ = fit(scores, y, sample_weight=weight, **by)
         return self
 
+    @by_chunks
     def predict_proba(self, X: Any) -> NDArray:
         """Return calibrated probabilities.
 
@@ -351,8 +353,6 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             Probabilities in the order of `classes_`. Lazy if X is a dask array.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(PostHocCalibratedClassifier.predict_proba, self, "X", X)
         X, by, total = as_features(X), self._breakdown(X), 0.0
         for estimator in self.estimators_:
             scores = class_columns(estimator, X, self.classes_, self._method())

@@ -26,10 +26,10 @@ from ..utils._arrays import as_features, is_soft, reworded, with_index_of
 from ..utils._backends import (
     LogBins,
     aligned,
+    by_chunks,
+    chunks_to,
     compute_log_bins,
     distinct,
-    is_chunked,
-    map_rows,
     reduce_chunks,
 )
 from ..utils._compat import (
@@ -241,6 +241,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @chunks_to("_fit_chunks")
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, **fit_params: Any
     ) -> Self:
@@ -287,8 +288,6 @@ class SelectiveClassifier(DelegatingClassifier):
         SkcalibWarning
             If no threshold keeps the limit, so every sample is declined.
         """
-        if is_chunked(X):
-            return self._fit_chunks(X, y, groups)
         if fit_params.get("sample_weight") is not None:
             raise ValueError(
                 "sample_weight must be None, got weights: the test behind the guarantee counts "
@@ -412,7 +411,7 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         return self
 
-    def _fit_chunks(self, X: Any, y: Any, groups: Any) -> Self:
+    def _fit_chunks(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> Self:
         """Find the threshold of a frozen classifier on a dask array."""
         ready = isinstance(self.confidence, str | FrozenEstimator)
         if not (isinstance(self.estimator, FrozenEstimator) and ready):
@@ -466,6 +465,7 @@ class SelectiveClassifier(DelegatingClassifier):
         part, known = _safe_indexing(X, test), np.unique(labels)
         return _evaluate(estimator, confidence, part, labels[test], known)
 
+    @by_chunks
     def confidence_samples(self, X: Any) -> NDArray[np.floating]:
         """Return the confidence that is compared with `threshold_`: larger = more confident.
 
@@ -480,10 +480,9 @@ class SelectiveClassifier(DelegatingClassifier):
             In the units of `confidence`. Lazy if X is a dask array.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(SelectiveClassifier.confidence_samples, self, "X", X)
         return _answer_confidence(self.estimator_, self.confidence_, as_features(X))
 
+    @by_chunks
     def accept(self, X: Any) -> NDArray[np.bool_]:
         """Return which samples are answered.
 
@@ -500,11 +499,10 @@ class SelectiveClassifier(DelegatingClassifier):
         confidence = self.confidence_samples(X)
         if not isinstance(self.threshold_, np.ndarray):
             return confidence > self.threshold_
-        if is_chunked(X):
-            return map_rows(SelectiveClassifier.accept, self, "X", X)
         predicted = predict_labels(self.estimator_, as_features(X))
         return confidence > self.threshold_[encode(predicted, self.classes_)]
 
+    @by_chunks
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class, or `reject_label_` for declined samples.
 
@@ -522,8 +520,6 @@ class SelectiveClassifier(DelegatingClassifier):
             Class labels, and `reject_label_` for declined samples.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(SelectiveClassifier.predict, self, "X", X)
         predicted = predict_labels(self.estimator_, as_features(X))
         return np.where(self.accept(X), predicted, np.asarray(self.reject_label_))
 

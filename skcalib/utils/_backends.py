@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial, wraps
+from inspect import signature
 from threading import RLock, current_thread, main_thread
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
@@ -111,6 +112,7 @@ def auto_device() -> str:
 # Chunks of rows, in as many threads as the BLAS has.
 
 Result = TypeVar("Result")
+Function = TypeVar("Function", bound=Callable[..., Any])
 _threads_in_use = threading.Lock()
 
 
@@ -514,6 +516,33 @@ def map_rows(of_chunk: Callable[..., Any], state: Any, name: str, X: Any) -> Any
     example = np.asarray(of_chunk(state, row))
     n_columns = None if example.ndim == 1 else example.shape[1]
     return map_chunks(of_chunk, state, X, dtype=example.dtype, n_columns=n_columns)
+
+
+def by_chunks(function: Function) -> Function:
+    """Pass a dask X of a function or method of (state, X) to :func:`map_rows`."""
+    _, name, *_ = signature(function).parameters
+
+    @wraps(function)
+    def of_any(state: Any, X: Any, *args: Any, **options: Any) -> Any:
+        if is_chunked(X):
+            return map_rows(partial(of_any, *args, **options), state, name, X)
+        return function(state, X, *args, **options)
+
+    return of_any  # type: ignore[return-value]
+
+
+def chunks_to(name: str) -> Callable[[Function], Function]:
+    """Send a dask `X` of the decorated method to the method `name`, with the other arguments."""
+
+    def decorate(method: Function) -> Function:
+        @wraps(method)
+        def of_any(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+            call = getattr(self, name) if is_chunked(X) else partial(method, self)
+            return call(X, *args, **options)
+
+        return of_any  # type: ignore[return-value]
+
+    return decorate
 
 
 def _of_samples(X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, empty: Any) -> Any:

@@ -32,7 +32,7 @@ from ._arrays import (
     check_has,
     check_not_nested,
 )
-from ._backends import TensorRows, is_chunked, map_chunks, map_rows, on_accelerator
+from ._backends import TensorRows, by_chunks, on_accelerator
 from ._compat import (
     _check_method_params,
     _estimator_has,
@@ -506,13 +506,11 @@ class PredictByProba:
         y_pred : ndarray of shape (n_samples,)
             Class labels.
         """
-        proba = self.predict_proba(X)  # type: ignore[attr-defined]
-        if is_chunked(proba):
-            return map_chunks(_largest, self.classes_, proba, dtype=self.classes_.dtype)
-        return _largest(self.classes_, proba)
+        return _choose_largest(self.classes_, self.predict_proba(X))  # type: ignore[attr-defined]
 
 
-def _largest(classes: NDArray[Any], proba: NDArray) -> NDArray[Any]:
+@by_chunks
+def _choose_largest(classes: NDArray[Any], proba: NDArray) -> NDArray[Any]:
     return classes[proba.argmax(axis=1)]
 
 
@@ -566,6 +564,7 @@ class DelegatingClassifier(MetaClassifier):
     classes_: NDArray[Any]
 
     @available_if(_estimator_has("predict"))
+    @by_chunks
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of every sample.
 
@@ -580,11 +579,10 @@ class DelegatingClassifier(MetaClassifier):
             Class labels.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(DelegatingClassifier.predict, self, "X", X)
         return predict_labels(self.estimator_, as_features(X))
 
     @available_if(_estimator_has("predict_proba"))
+    @by_chunks
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Return the class probabilities of the fitted classifier.
 
@@ -600,11 +598,10 @@ class DelegatingClassifier(MetaClassifier):
             fitted on.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(DelegatingClassifier.predict_proba, self, "X", X)
         return class_columns(self.estimator_, as_features(X), self.classes_)
 
     @available_if(_estimator_has("predict_log_proba"))
+    @by_chunks
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Return the logarithms of the class probabilities of the fitted classifier.
 
@@ -622,6 +619,7 @@ class DelegatingClassifier(MetaClassifier):
         return class_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
 
     @available_if(_estimator_has("decision_function"))
+    @by_chunks
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Return the decision values of the fitted classifier.
 
@@ -637,8 +635,6 @@ class DelegatingClassifier(MetaClassifier):
             possible number for a class that the classifier was not fitted on.
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            return map_rows(DelegatingClassifier.decision_function, self, "X", X)
         return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
 
 
