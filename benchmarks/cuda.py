@@ -113,7 +113,7 @@ def depth(
     X, y = blobs(n_samples + n_queries, n_features, n_classes, device)
     train, queries, labels = X[:n_samples], X[n_samples:], y[:n_samples].cpu().numpy()
     torch.manual_seed(0)
-    network = nets.MLP(n_features, n_classes, hidden=(512, 256)).eval()
+    network = nets.MLP(n_features, n_classes, hidden_layer_sizes=(512, 256)).eval()
     there = copy.deepcopy(network).to(device)
     scorer = PredictionDepthScorer(there)
     few = queries[:100].cpu().numpy()

@@ -26,7 +26,7 @@ def overhead(n, repeats):
     X = rng.randn(n, N_FEATURES).astype(np.float32)
     y, weight = rng.randint(N_CLASSES, size=n), rng.rand(n)
     options = {
-        "module__hidden": (128, 128), "module__n_features": N_FEATURES,
+        "module__hidden_layer_sizes": (128, 128), "module__n_features": N_FEATURES,
         "module__n_classes": N_CLASSES, "optimizer": torch.optim.SGD, "lr": 0.01, "max_epochs": 1,
         "batch_size": 128, "train_split": None, "iterator_train__shuffle": True, "verbose": 0,
         "device": "cpu",

@@ -123,12 +123,6 @@ GROUPS = {
             "uncertainty_weighted_loss",
             "zero_hinge_loss",
         ],
-        "Weights": [
-            "dual_focal_weight",
-            "focal_weight",
-            "generalized_brier_weight",
-            "sample_dependent_focal_weight",
-        ],
     },
     "plots": {
         "Calibration: reliability diagrams": [

@@ -91,7 +91,7 @@ def _nets():
     return [
         CalibratedNetClassifier(
             MLP, optimizer=Adam, lr=0.02, batch_size=32, max_epochs=20, train_split=None,
-            module__hidden=(32,), random_state=0,
+            module__hidden_layer_sizes=(32,), random_state=0,
         )
     ]  # fmt: skip
 

@@ -29,7 +29,7 @@ def digits():
 def net():
     return CalibratedNetClassifier(
         MLP,
-        module__hidden=(16,),
+        module__hidden_layer_sizes=(16,),
         criterion=DifficultyAwareLoss,
         lr=0.1,
         max_epochs=3,

@@ -311,7 +311,7 @@ def descended(X, y, seed, loss, rate, momentum, steps, batch_size):
     Without a batch size, every step is on all samples.
     """
     torch.manual_seed(sum(1000**i * part for i, part in enumerate(seed)))
-    net, loss = MLP(X.shape[1], len(np.unique(y)), hidden=(64,) * 4), loss()
+    net, loss = MLP(X.shape[1], len(np.unique(y)), hidden_layer_sizes=(64,) * 4), loss()
     optimizer = torch.optim.SGD(net.parameters(), rate, momentum)
     X, y = torch.from_numpy(X), torch.from_numpy(y)
     for n_steps in steps:

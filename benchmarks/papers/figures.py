@@ -157,15 +157,15 @@ def chosen_in(part, method, noise="clean"):
 
 def students():
     """Return methods, each with the options that its study chose or its paper printed."""
-    rivals = {"below": "below_label", "second": "second_largest", "other": "largest_other"}
+    runners_up = {"below": "below_label", "second": "second_largest", "other": "largest_other"}
     dual = chosen_in("gra_texts", "dual focal")
     of_rmd = (CE, LS, FOCAL, ENTROPY, Method("difficulty-aware", aware()))
     weighted = Method("BSCE-GRA", by_loss(functional.bsce_gra_loss))
     return [
         *((method, chosen_in("rmd20", method.name)) for method in of_rmd),
         (weighted, chosen_in("gra_texts", weighted.name)),
-        *((Method(f"dual focal, {name}", by_loss(functional.dual_focal_loss, rival=rival)), dual)
-          for name, rival in rivals.items()),
+        *((Method(f"dual focal, {name}", by_loss(functional.dual_focal_loss, runner_up=k)), dual)
+          for name, k in runners_up.items()),
         *((Method(f"{name}, as published", by_loss(loss)), {})
           for name, loss in PUBLISHED.items()),
     ]  # fmt: skip
@@ -281,8 +281,9 @@ GRA_CLAIMS = (
     *(_after(f"A temperature chosen by ECE leaves less of it than one by log-loss: {name}.",
              "ece_by_ece", name, method=name, rival_metric="ece_width_scaled", paper=OWN)
       for name in (CE.name, "BSCE-GRA")),
-    *(_after(f"The rival of the dual focal loss: {words} calibrates better than the one below the "
-             "label.", "ece_width", "dual focal, below", method=f"dual focal, {name}", paper=OWN)
+    *(_after(f"The runner-up of the dual focal loss: {words} calibrates better than the one below "
+             "the label.", "ece_width", "dual focal, below", method=f"dual focal, {name}",
+             paper=OWN)
       for name, words in (("second", "the second-largest class"),
                           ("other", "the largest other class"))),
 )  # fmt: skip

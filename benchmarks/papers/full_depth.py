@@ -42,7 +42,7 @@ DEPTH = PUBLISHED["depth"]
 NETWORKS = {
     "resnet18": cifar_resnet18,
     "vgg16": cifar_vgg16,
-    "mlp": lambda n_classes: MLP(3 * 32 * 32, n_classes, hidden=(2048,) * 7),
+    "mlp": lambda n_classes: MLP(3 * 32 * 32, n_classes, hidden_layer_sizes=(2048,) * 7),
 }
 
 

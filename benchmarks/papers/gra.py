@@ -98,10 +98,22 @@ def images(options, records):
 N_CLASSES, N_EACH, N_EPOCHS = 5, 10_000, 5
 BOXES = {f"means within {half_side}": half_side for half_side in (3, 5, 10)}
 EXPONENTS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+def weigh(loss, exponent):
+    """Return a function of (logits, labels, its exponent): the loss over the cross-entropy."""
+
+    def weights(logits, y, g):
+        inputs = {"logits": logits.double(), "target": y, "reduction": "none"}
+        return loss(**inputs, **{exponent: g}) / functional.cross_entropy_loss(**inputs)
+
+    return weights
+
+
 WEIGHTS = {
-    "focal": lambda z, y, g: functional.focal_weight(z, y, gamma=g),
-    "dual focal": lambda z, y, g: functional.dual_focal_weight(z, y, gamma=g),
-    "generalized Brier": lambda z, y, g: functional.generalized_brier_weight(z, y, exponent=g),
+    "focal": weigh(functional.focal_loss, "gamma"),
+    "dual focal": weigh(functional.dual_focal_loss, "gamma"),
+    "generalized Brier": weigh(functional.bsce_loss, "exponent"),
 }
 
 

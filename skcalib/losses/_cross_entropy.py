@@ -12,9 +12,10 @@ from ._softmax import (
     ExactSoftmax,
     cross_entropy_terms,
     expectation,
-    gradient,
-    miss_probability,
+    measure_from_label,
     of_rows,
+    one_minus_p,
+    softmax_vjp,
     target_logit,
     target_nll,
 )
@@ -203,23 +204,26 @@ class _BrierScore(ExactSoftmax):
     def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, ...]:
         label = label.unsqueeze(1)
         residual = logits.softmax(1)
-        miss = residual.scatter_(1, label, 0.0).sum(1, keepdim=True)
-        residual.scatter_(1, label, miss.neg_())
+        one_minus_p = residual.scatter_(1, label, 0.0).sum(1, keepdim=True)
+        residual.scatter_(1, label, one_minus_p.neg_())
         # No squares of shape (n, K): new memory would cost more than the root.
         return torch.linalg.vector_norm(residual, dim=1).square_(), residual
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
         label, score, residual = ctx.saved_tensors
-        grad, vector = grads
+        grad, cotangent = grads
+        found = None if cotangent is None else measure_from_label(residual, label, cotangent)
         if grad is None:
-            return gradient(residual, label, None, vector), None
+            return None if found is None else softmax_vjp(residual, label, *found), None
         # The Jacobian of the softmax times 2 r. From the label, 2 (r - r_y), the mean is the sum
         # over j != y of 2 r_j (r_j - r_y): twice the score.
         twice = 2 * grad
         of_label = residual.gather(1, label.unsqueeze(1)).squeeze(1)
-        apart = twice.unsqueeze(1) * residual
-        return gradient(residual, label, -twice * of_label, vector, apart, twice * score), None
+        difference, mean = twice.unsqueeze(1) * residual, twice * score
+        if found is not None:
+            difference, mean = found[0] + difference, mean + found[1]
+        return softmax_vjp(residual, label, difference, mean, -twice * of_label), None
 
 
 def brier_loss(
@@ -337,7 +341,7 @@ def poly_loss(
     logits, target = batch.rows
     nll = target_nll(logits, target)
     # -log p = sum_j (1 - p)^j / j, so epsilon (1 - p) makes the first coefficient 1 + epsilon.
-    values = expectation(nll + epsilon * miss_probability(nll), target)
+    values = expectation(nll + epsilon * one_minus_p(nll), target)
     return batch.reduce(values, reduction)
 
 
@@ -352,7 +356,7 @@ class PolyLoss(CalibrationLoss):
     ----------
     epsilon : float in [-1, inf), default=1.0
         Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
-        cross-entropy, below -1 the loss would reward misses.
+        cross-entropy, below -1 the loss would reward errors.
     weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also

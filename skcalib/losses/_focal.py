@@ -12,7 +12,6 @@ from ._base import (
     CalibrationLoss,
     check_batch,
     check_flag,
-    check_inputs,
     check_option,
     check_range,
 )
@@ -20,44 +19,12 @@ from ._softmax import (
     expectation,
     finite_slope,
     largest_probabilities,
-    miss_probability,
+    one_minus_p,
     power,
     target_nll,
 )
 
 # Focal loss: confident samples count less. Its exponent may depend on the sample (FLSD-53).
-
-
-def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tensor:
-    """Compute the focal weight, ``(1 - p_y)^gamma``, in [0, 1].
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K)
-        Scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
-        Class indices, or class probabilities, which sum to 1 over the classes.
-    gamma : of :class:`FocalLoss`
-
-    Returns
-    -------
-    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
-        Weight of every sample, or of every class of it; larger = counts more. In [0, 1].
-
-    See Also
-    --------
-    skcalib.losses.FocalLoss : A loss with this weight.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skcalib.losses.functional import focal_weight
-    >>> focal_weight(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=1.0)
-    tensor([0.1192])
-    """
-    gamma = check_range("gamma", gamma, 0)
-    logits, target = check_inputs(logits, target)
-    return power(miss_probability(target_nll(logits, target)), gamma)
 
 
 def focal_loss(
@@ -102,7 +69,7 @@ def focal_loss(
     nll = target_nll(logits, target)
     # For soft targets nll and factor have shape (n, K), one loss for every possible label; the
     # mean over t comes last.
-    factor = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
+    factor = power(one_minus_p(nll.detach() if detach_weight else nll), gamma)
     return batch.reduce(expectation(factor * nll, target), reduction)
 
 
@@ -127,9 +94,8 @@ class FocalLoss(CalibrationLoss):
     See Also
     --------
     skcalib.losses.functional.focal_loss : The function.
-    DualFocalLoss : With a rival class in the weight.
+    DualFocalLoss : With a runner-up class in the weight.
     SampleDependentFocalLoss : With an exponent that depends on the probability.
-    skcalib.losses.functional.focal_weight : The weight.
 
     References
     ----------
@@ -200,46 +166,10 @@ def _sample_dependent_weight(nll: Tensor, gammas: list[float], thresholds: list[
         limit = -math.log(threshold) if threshold else math.inf
         gamma_of_sample = torch.where(nll > limit, gamma, gamma_of_sample)
     # One base for all exponents: it is kept from 0 if any of them has an infinite slope there.
-    miss = miss_probability(nll)
+    base = one_minus_p(nll)
     for gamma in gammas:
-        miss = finite_slope(miss, gamma)
-    return miss**gamma_of_sample
-
-
-def sample_dependent_focal_weight(
-    logits: Tensor,
-    target: Tensor,
-    *,
-    gammas: Sequence[float] = (5.0, 3.0),
-    thresholds: Sequence[float] = (0.2,),
-) -> Tensor:
-    """Compute the focal weight, in [0, 1], with an exponent that depends on p_y.
-
-    Parameters
-    ----------
-    logits, target : of :func:`focal_weight`
-    gammas, thresholds : of :class:`SampleDependentFocalLoss`
-
-    Returns
-    -------
-    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
-        Weight of every sample, or of every class of it; larger = counts more. In [0, 1].
-
-    See Also
-    --------
-    skcalib.losses.SampleDependentFocalLoss : A loss with this weight.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skcalib.losses.functional import sample_dependent_focal_weight
-    >>> logits = torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log()
-    >>> sample_dependent_focal_weight(logits, torch.tensor([0, 0]))
-    tensor([0.5905, 0.0010])
-    """
-    exponents, limits = _check_exponents(gammas, thresholds)
-    logits, target = check_inputs(logits, target)
-    return _sample_dependent_weight(target_nll(logits, target), exponents, limits)
+        base = finite_slope(base, gamma)
+    return base**gamma_of_sample
 
 
 def sample_dependent_focal_loss(
@@ -307,7 +237,6 @@ class SampleDependentFocalLoss(CalibrationLoss):
     --------
     skcalib.losses.functional.sample_dependent_focal_loss : The function.
     FocalLoss : One exponent for all.
-    skcalib.losses.functional.sample_dependent_focal_weight : The weight.
 
     References
     ----------
@@ -348,13 +277,13 @@ class SampleDependentFocalLoss(CalibrationLoss):
         )
 
 
-# Dual focal loss: the focal loss with the gap to a rival class in its weight.
+# Dual focal loss: the focal loss with the difference from a runner-up class in its weight.
 
-_RIVALS = ("below_label", "second_largest", "largest_other")
+_RUNNERS_UP = ("below_label", "second_largest", "largest_other")
 
 
-def _check_dual_focal(gamma: float, rival: str, detach_weight: bool = False) -> float:
-    check_option("rival", rival, _RIVALS)
+def _check_dual_focal(gamma: float, runner_up: str, detach_weight: bool = False) -> float:
+    check_option("runner_up", runner_up, _RUNNERS_UP)
     check_flag("detach_weight", detach_weight)
     return check_range("gamma", gamma, 0)
 
@@ -375,10 +304,10 @@ def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
     logits = logits.detach().contiguous()
     order = logits.argsort(1)
     # In sorted order, the left insertion point of a logit is the number of logits strictly below
-    # it; the class before that point is the rival. Equal logits share one rival.
+    # it; the class before that point is the runner-up. Equal logits share one runner-up.
     n_below = torch.searchsorted(logits.gather(1, order), logits)
-    rival = order.gather(1, (n_below - 1).clamp_min(0))
-    return torch.where(n_below > 0, (-nll).exp().gather(1, rival), 0.0)
+    position = order.gather(1, (n_below - 1).clamp_min(0))
+    return torch.where(n_below > 0, (-nll).exp().gather(1, position), 0.0)
 
 
 def _largest_other(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
@@ -392,18 +321,18 @@ def _largest_other(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
     return torch.where(every == place[:, :1], top[:, 1:], top[:, :1]).exp()
 
 
-def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
+def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, runner_up: str) -> Tensor:
     """Return (1 - p_y + p_j)^gamma in the shape of `nll`."""
     log_proba = -nll
-    # A single class has no rival: p_j = 0.
+    # A single class has no runner-up: p_j = 0.
     if logits.shape[1] == 1:
-        return power(miss_probability(nll), gamma)
-    if rival == "largest_other":
+        return power(one_minus_p(nll), gamma)
+    if runner_up == "largest_other":
         proba = _largest_other(logits, target, log_proba)
         return power(proba - log_proba.expm1(), gamma)
-    if rival == "second_largest":
+    if runner_up == "second_largest":
         proba = largest_probabilities(logits, target, nll, 2)[:, 1]
-        # One rival for the whole row, so the same one for every class of a soft target.
+        # One runner-up for the whole row, so the same one for every class of a soft target.
         proba = proba.unsqueeze(1) if target.is_floating_point() else proba
     elif target.is_floating_point():
         proba = _below_every_class(logits, nll)
@@ -413,46 +342,13 @@ def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: st
     return power(proba - log_proba.expm1(), gamma)
 
 
-def dual_focal_weight(
-    logits: Tensor, target: Tensor, *, gamma: float = 5.0, rival: str = "below_label"
-) -> Tensor:
-    """Compute the dual focal weight, ``(1 - p_y + p_j)^gamma``.
-
-    Parameters
-    ----------
-    logits, target : of :func:`focal_weight`
-    gamma, rival : of :class:`DualFocalLoss`
-
-    Returns
-    -------
-    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
-        Weight of every sample, or of every class of it; larger = counts more. In [0, 1] with the
-        default `rival`, else up to 2^gamma.
-
-    See Also
-    --------
-    skcalib.losses.DualFocalLoss : A loss with this weight.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skcalib.losses.functional import dual_focal_weight
-    >>> logits = torch.tensor([[0.5, 0.4, 0.1]]).log()
-    >>> dual_focal_weight(logits, torch.tensor([0]), gamma=1.0)
-    tensor([0.9000])
-    """
-    gamma = _check_dual_focal(gamma, rival)
-    logits, target = check_inputs(logits, target)
-    return _weight(logits, target, target_nll(logits, target), gamma, rival)
-
-
 def dual_focal_loss(
     logits: Tensor,
     target: Tensor,
     *,
     gamma: float = 5.0,
     detach_weight: bool = False,
-    rival: str = "below_label",
+    runner_up: str = "below_label",
     weight: Tensor | None = None,
     ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
@@ -463,7 +359,7 @@ def dual_focal_loss(
     Parameters
     ----------
     logits, target : of :meth:`CrossEntropyLoss.forward`
-    gamma, detach_weight, rival, weight, ignore_index : of :class:`DualFocalLoss`
+    gamma, detach_weight, runner_up, weight, ignore_index : of :class:`DualFocalLoss`
     sample_weight : of :meth:`CrossEntropyLoss.forward`
     reduction : of :class:`DualFocalLoss`
 
@@ -482,24 +378,24 @@ def dual_focal_loss(
     >>> logits, target = torch.tensor([[0.5, 0.4, 0.1]]).log(), torch.tensor([1])
     >>> dual_focal_loss(logits, target, gamma=1.0)
     tensor(0.6414)
-    >>> dual_focal_loss(logits, target, gamma=1.0, rival="second_largest")
+    >>> dual_focal_loss(logits, target, gamma=1.0, runner_up="second_largest")
     tensor(0.9163)
     """
-    gamma = _check_dual_focal(gamma, rival, detach_weight)
+    gamma = _check_dual_focal(gamma, runner_up, detach_weight)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
     nll = target_nll(logits, target)
     # The weight depends on the logits twice: through p_y (nll) and through p_j.
     terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
-    return batch.reduce(expectation(_weight(*terms, gamma, rival) * nll, target), reduction)
+    return batch.reduce(expectation(_weight(*terms, gamma, runner_up) * nll, target), reduction)
 
 
 class DualFocalLoss(CalibrationLoss):
-    """Dual focal loss [1]_, ``-(1 - p_y + p_j)^gamma log p_y`` with p_j of a rival class.
+    """Dual focal loss [1]_, ``-(1 - p_y + p_j)^gamma log p_y`` with p_j of a runner-up class.
 
     It lies between the overconfidence of the cross-entropy and the underconfidence of the focal
     loss. With class probabilities t it is the mean over labels drawn from t, each with its own
-    rival. Not proper.
+    runner-up. Not proper.
 
     Parameters
     ----------
@@ -507,7 +403,7 @@ class DualFocalLoss(CalibrationLoss):
         Exponent; 0 is the cross-entropy.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (DFL-GRA).
-    rival : {"below_label", "second_largest", "largest_other"}, default="below_label"
+    runner_up : {"below_label", "second_largest", "largest_other"}, default="below_label"
         Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
         is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
         and "largest_other" the largest of the other classes, as [2]_ states in two places. The
@@ -517,8 +413,7 @@ class DualFocalLoss(CalibrationLoss):
     See Also
     --------
     skcalib.losses.functional.dual_focal_loss : The function.
-    FocalLoss : Without the rival class.
-    skcalib.losses.functional.dual_focal_weight : The weight.
+    FocalLoss : Without the runner-up.
 
     References
     ----------
@@ -537,23 +432,23 @@ class DualFocalLoss(CalibrationLoss):
     _function = staticmethod(dual_focal_loss)
     gamma: float
     detach_weight: bool
-    rival: str
+    runner_up: str
 
     def __init__(
         self,
         *,
         gamma: float = 5.0,
         detach_weight: bool = False,
-        rival: str = "below_label",
+        runner_up: str = "below_label",
         weight: Tensor | None = None,
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
-        _check_dual_focal(gamma, rival, detach_weight)
+        _check_dual_focal(gamma, runner_up, detach_weight)
         super().__init__(
             gamma=gamma,
             detach_weight=detach_weight,
-            rival=rival,
+            runner_up=runner_up,
             weight=weight,
             ignore_index=ignore_index,
             reduction=reduction,

@@ -14,9 +14,11 @@ from ._softmax import (
     answer_residual,
     cross_entropy_terms,
     expectation,
-    gradient,
+    measure_from_label,
+    nll_gradient,
     of_rows,
     plus,
+    softmax_vjp,
     target_nll,
     vector_norm,
 )
@@ -32,24 +34,28 @@ class _WithProduct(ExactSoftmax):
     def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, ...]:
         nll, residual = ExactSoftmax.forward(logits, label)
         # A logit of -inf masks a class: its residual, 0, times infinity would be NaN.
-        ahead = (logits - logits.gather(1, label.unsqueeze(1))).clamp_(min=-LARGEST)
-        return nll, (ahead * residual).sum(1), ahead, residual
+        above_label = (logits - logits.gather(1, label.unsqueeze(1))).clamp_(min=-LARGEST)
+        return nll, (above_label * residual).sum(1), above_label, residual
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
-        label, _, product, ahead, residual = ctx.saved_tensors
-        grad_nll, grad, of_ahead, vector = grads
-        if grad is None:
-            result = gradient(residual, label, grad_nll, vector)
-        else:
+        label, _, product, above_label, residual = ctx.saved_tensors
+        grad_nll, grad, of_above, cotangent = grads
+        found = None if cotangent is None else measure_from_label(residual, label, cotangent)
+        if grad is not None:
             # The derivative is r, plus the Jacobian of the softmax times z. Measured from the
             # label, the mean is the sum over j != y of r_j (z_j - z_y): the product.
-            apart = ahead * grad.unsqueeze(1)
-            grad_nll = plus(grad_nll, grad)
-            result = gradient(residual, label, grad_nll, vector, apart, grad * product)
-        if of_ahead is not None:
-            of_label = of_ahead.sum(1, keepdim=True)
-            result = plus(result, of_ahead.scatter_add(1, label.unsqueeze(1), -of_label))
+            difference, mean = above_label * grad.unsqueeze(1), grad * product
+            if found is not None:
+                difference, mean = found[0] + difference, mean + found[1]
+            result = softmax_vjp(residual, label, difference, mean, plus(grad_nll, grad))
+        elif found is not None:
+            result = softmax_vjp(residual, label, *found, grad_nll)
+        else:
+            result = nll_gradient(residual, grad_nll)
+        if of_above is not None:
+            of_label = of_above.sum(1, keepdim=True)
+            result = plus(result, of_above.scatter_add(1, label.unsqueeze(1), -of_label))
         return result, None
 
 
@@ -250,27 +256,27 @@ class DifficultyAwareLoss(CalibrationLoss):
         )
 
 
-def _check_logit_norm(alpha: float, p: float) -> tuple[float, float]:
-    return check_range("alpha", alpha, 0), check_range("p", p, 1, math.inf)
+def _check_logit_norm(strength: float, p: float) -> tuple[float, float]:
+    return check_range("strength", strength, 0), check_range("p", p, 1, math.inf)
 
 
 def logit_norm_loss(
     logits: Tensor,
     target: Tensor,
     *,
-    alpha: float = 0.01,
+    strength: float = 0.01,
     p: float = 1,
     weight: Tensor | None = None,
     ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy plus alpha times the p-norm of the logits.
+    """Compute the cross-entropy plus strength times the p-norm of the logits.
 
     Parameters
     ----------
     logits, target : of :meth:`CrossEntropyLoss.forward`
-    alpha, p, weight, ignore_index : of :class:`LogitNormLoss`
+    strength, p, weight, ignore_index : of :class:`LogitNormLoss`
     sample_weight : of :meth:`CrossEntropyLoss.forward`
     reduction : of :class:`LogitNormLoss`
 
@@ -286,18 +292,18 @@ def logit_norm_loss(
     --------
     >>> import torch
     >>> from skcalib.losses.functional import logit_norm_loss
-    >>> logit_norm_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.1)
+    >>> logit_norm_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), strength=0.1)
     tensor(0.3269)
     """
-    alpha, p = _check_logit_norm(alpha, p)
+    strength, p = _check_logit_norm(strength, p)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
     values = expectation(target_nll(logits, target), target)
-    return batch.reduce(values + alpha * vector_norm(logits, p), reduction)
+    return batch.reduce(values + strength * vector_norm(logits, p), reduction)
 
 
 class LogitNormLoss(CalibrationLoss):
-    """Cross-entropy plus alpha times the p-norm of the logits [1]_.
+    """Cross-entropy plus strength times the p-norm of the logits [1]_.
 
     The method of Wei et al. (2022) is something else: it divides the logits by their norm. Unlike
     the other losses, this one changes when a constant is added to a row of logits. Not proper: it
@@ -305,7 +311,7 @@ class LogitNormLoss(CalibrationLoss):
 
     Parameters
     ----------
-    alpha : float in [0, inf), default=0.01
+    strength : float in [0, inf), default=0.01
         Strength; 0 is the cross-entropy. 0.05 suits CIFAR-10 and 0.01 CIFAR-100: the 1-norm grows
         with the number of classes.
     p : float in [1, inf], default=1
@@ -327,26 +333,26 @@ class LogitNormLoss(CalibrationLoss):
     --------
     >>> import torch
     >>> from skcalib.losses import LogitNormLoss
-    >>> LogitNormLoss(alpha=0.1)(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
+    >>> LogitNormLoss(strength=0.1)(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
     tensor(0.3269)
     """
 
     _function = staticmethod(logit_norm_loss)
-    alpha: float
+    strength: float
     p: float
 
     def __init__(
         self,
         *,
-        alpha: float = 0.01,
+        strength: float = 0.01,
         p: float = 1,
         weight: Tensor | None = None,
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
-        _check_logit_norm(alpha, p)
+        _check_logit_norm(strength, p)
         super().__init__(
-            alpha=alpha, p=p, weight=weight, ignore_index=ignore_index, reduction=reduction
+            strength=strength, p=p, weight=weight, ignore_index=ignore_index, reduction=reduction
         )
 
 

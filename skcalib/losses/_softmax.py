@@ -2,21 +2,21 @@
 
 The cross-entropy in steps
 --------------------------
-``log_softmax`` subtracts nearly equal numbers where the label is far ahead: its error is one unit
-in the last place of 1, so that a cross-entropy below 6e-8 (float32; a label 17 logits ahead) comes
-out as 0, and ``1 - p_y``, the weight of a focal loss, with it. Nothing here subtracts nearly equal
-numbers. For logits z with the largest ``z_top`` and the label y:
+``log_softmax`` subtracts nearly equal numbers where the label has by far the largest logit: its
+error is one unit in the last place of 1, so that a cross-entropy below 6e-8 (float32; a label 17
+logits above the others) comes out as 0, and ``1 - p_y``, the weight of a focal loss, with it.
+Nothing here subtracts nearly equal numbers. For logits z with the largest ``z_top`` and the label y:
 
 1. ``p = softmax(z)`` is exact for every class, however small.
 2. ``1 - p_y`` is the sum of the other probabilities, which adds numbers >= 0.
-3. ``others = (1 - p_y) / p_top`` and ``lag = z_y - z_top <= 0``; ``exp(lag) + others`` is
+3. ``others = (1 - p_y) / p_top`` and ``d = z_y - z_top <= 0``; ``exp(d) + others`` is
    ``1 / p_top``.
-4. ``-log p_y = log(exp(lag) + others) - lag``. Two cases:
+4. ``-log p_y = log(exp(d) + others) - d``. Two cases:
 
-   - the label is on top: lag = 0, and the logarithm is ``log1p(others)``;
-   - it is not: others >= 1, lag < 0, and neither term is negative.
+   - the label is on top: d = 0, and the logarithm is ``log1p(others)``;
+   - it is not: others >= 1, d < 0, and neither term is negative.
 
-   One formula serves both: ``log1p(expm1(lag) + others) - lag``.
+   One formula serves both: ``log1p(expm1(d) + others) - d``.
 5. The gradient ``p - t`` is ``p_k`` for the other classes and ``-(1 - p_y)`` at the label. The
    forward pass has computed it already.
 """
@@ -70,10 +70,10 @@ class ExactSoftmax(torch.autograd.Function):
         label = label.unsqueeze(1)
         proba = logits.softmax(1)
         p_top = proba.amax(1, keepdim=True)
-        miss = proba.scatter_(1, label, 0.0).sum(1, keepdim=True)
-        lag = logits.gather(1, label).sub_(logits.amax(1, keepdim=True))
-        nll = lag.expm1().add_(miss / p_top).log1p_().sub_(lag)
-        return nll.squeeze(1), proba.scatter_(1, label, miss.neg_())
+        one_minus_p = proba.scatter_(1, label, 0.0).sum(1, keepdim=True)
+        below_top = logits.gather(1, label).sub_(logits.amax(1, keepdim=True))  # z_y - z_top
+        nll = below_top.expm1().add_(one_minus_p / p_top).log1p_().sub_(below_top)
+        return nll.squeeze(1), proba.scatter_(1, label, one_minus_p.neg_())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
@@ -83,33 +83,47 @@ class ExactSoftmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         label, _, residual = ctx.saved_tensors
-        return gradient(residual, label, *grads), None
+        grad_nll, cotangent = grads
+        if cotangent is None:
+            return nll_gradient(residual, grad_nll), None
+        parts = measure_from_label(residual, label, cotangent)
+        return softmax_vjp(residual, label, *parts, grad_nll), None
 
 
-def gradient(
+def nll_gradient(residual: Tensor, grad: Tensor | None) -> Tensor | None:
+    """Return the gradient of the cross-entropy: `grad` (n,) times the residual, or None."""
+    return None if grad is None else grad.unsqueeze(1) * residual
+
+
+def measure_from_label(
+    residual: Tensor, label: Tensor, cotangent: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the cotangent v less its entry of the label, (n, K), and its mean ``sum_k p_k v_k``.
+
+    Measured from the label, where v becomes 0, the mean needs the other classes only, and there p
+    is the residual.
+    """
+    difference = cotangent - cotangent.gather(1, label.unsqueeze(1))
+    # A copy: the product keeps the difference for second derivatives.
+    return difference.clone(), (difference * residual).sum(1)
+
+
+def softmax_vjp(
     residual: Tensor,
     label: Tensor,
-    grad_nll: Tensor | None,
-    vector: Tensor | None,
-    apart: Tensor | None = None,
-    mean: Tensor | None = None,
-) -> Tensor | None:
-    """Return `grad_nll` times the residual plus the Jacobian of the softmax times `vector`.
+    difference: Tensor,
+    mean: Tensor,
+    grad_nll: Tensor | None = None,
+) -> Tensor:
+    """Return the Jacobian of the softmax times a cotangent v, plus `grad_nll` times the residual.
 
-    The product is ``p * (v - mean)`` with ``mean = sum_k p_k v_k``. Measured from the label, where
-    v becomes 0, the mean needs the other classes only, and there p is the residual; at the label
-    itself ``p_y = residual_y + 1``. Another vector may come in that form, as `apart` and `mean`.
-    `apart` is overwritten: on the CPU, new memory costs more time than the product.
+    `difference` and `mean` are v measured from the label, see :func:`measure_from_label`; the
+    product is ``p * (v - mean)``, with ``p_y = residual_y + 1`` at the label. `difference` is
+    overwritten: on the CPU, new memory costs more time than the product.
     """
-    at = label.unsqueeze(1)
-    if vector is not None:
-        vector = vector - vector.gather(1, at)
-        mean = plus(mean, (vector * residual).sum(1))
-        apart = vector + (0 if apart is None else apart)
-    if apart is None or mean is None:
-        return None if grad_nll is None else grad_nll.unsqueeze(1) * residual
     shift = plus(grad_nll, -mean).unsqueeze(1)
-    return apart.add_(shift).mul_(residual).scatter_add_(1, at, -mean.unsqueeze(1))
+    product = difference.add_(shift).mul_(residual)
+    return product.scatter_add_(1, label.unsqueeze(1), -mean.unsqueeze(1))
 
 
 def plus(first: Tensor | None, second: Tensor) -> Tensor:
@@ -188,7 +202,7 @@ def answer_residual(logits: Tensor, label: Tensor, residual: Tensor) -> tuple[Te
     return residual.gather(1, answer).squeeze(1), correct.squeeze(1)
 
 
-def miss_probability(nll: Tensor) -> Tensor:
+def one_minus_p(nll: Tensor) -> Tensor:
     """Return 1 - p from -log p, exact however small."""
     return -torch.expm1(-nll)
 

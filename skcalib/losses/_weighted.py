@@ -12,7 +12,6 @@ from ._base import (
     CalibrationLoss,
     check_batch,
     check_flag,
-    check_inputs,
     check_non_negative,
     check_range,
 )
@@ -31,38 +30,6 @@ def _norm_power(residual: Tensor, order: float, exponent: float) -> Tensor:
     if order == 2:  # without the square root, whose slope at 0 is infinite
         return power(residual.square().sum(1), exponent / 2)
     return power(vector_norm(residual, order), exponent)
-
-
-def generalized_brier_weight(
-    logits: Tensor, target: Tensor, *, order: float = 2, exponent: float = 4
-) -> Tensor:
-    """Compute the generalized Brier score, ``||p - t||_order ^ exponent``.
-
-    Parameters
-    ----------
-    logits, target : of :func:`focal_weight`
-    order, exponent : of :class:`BSCELoss`
-
-    Returns
-    -------
-    weight : Tensor of shape (n,)
-        Weight of every sample, in [0, 2^(exponent / order)]; larger = counts more.
-
-    See Also
-    --------
-    skcalib.losses.BSCELoss : A loss with this weight.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skcalib.losses.functional import generalized_brier_weight
-    >>> generalized_brier_weight(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), exponent=2)
-    tensor([0.0284])
-    """
-    order, exponent = _check_bsce(order, exponent)
-    logits, target = check_inputs(logits, target)
-    _, residual = cross_entropy_terms(logits, target)
-    return _norm_power(residual, order, exponent)
 
 
 def bsce_loss(
@@ -182,7 +149,6 @@ class BSCELoss(CalibrationLoss):
     --------
     skcalib.losses.functional.bsce_loss : The function.
     BSCEGRALoss : With ``detach_weight=True``, the form that the paper recommends.
-    skcalib.losses.functional.generalized_brier_weight : The weight.
 
     References
     ----------
@@ -327,11 +293,13 @@ def uncertainty_weighted_loss(
 
     Examples
     --------
+    >>> from functools import partial
     >>> import torch
-    >>> from skcalib.losses.functional import focal_weight, uncertainty_weighted_loss
+    >>> from skcalib.losses.functional import brier_loss, uncertainty_weighted_loss
     >>> logits, target = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
-    >>> uncertainty_weighted_loss(logits, target, uncertainty=focal_weight)
-    tensor(0.0018)
+    >>> brier = partial(brier_loss, reduction="none")
+    >>> uncertainty_weighted_loss(logits, target, uncertainty=brier)
+    tensor(0.0036)
     >>> uncertainty_weighted_loss(logits, target, difficulty_weight=torch.tensor([0.5]))
     tensor(0.0635)
     """
@@ -378,8 +346,6 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     --------
     skcalib.losses.functional.uncertainty_weighted_loss : The function.
     BSCEGRALoss : With the generalized Brier score as weight.
-    skcalib.losses.functional.focal_weight : A ready-made weight.
-    skcalib.losses.functional.generalized_brier_weight : Another one.
 
     References
     ----------
@@ -391,18 +357,11 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     >>> from functools import partial
     >>> import torch
     >>> from skcalib import losses
-    >>> flsd_gra = losses.UncertaintyWeightedLoss(
-    ...     uncertainty=losses.functional.sample_dependent_focal_weight
-    ... )
-    >>> dfl_gra = losses.UncertaintyWeightedLoss(
-    ...     uncertainty=partial(losses.functional.dual_focal_weight, gamma=5.0)
-    ... )
-    >>> bsce_gra = losses.UncertaintyWeightedLoss(
-    ...     uncertainty=partial(losses.functional.generalized_brier_weight, order=2, exponent=4)
-    ... )
+    >>> brier = partial(losses.functional.brier_loss, reduction="none")
+    >>> bsce_gra = losses.UncertaintyWeightedLoss(uncertainty=brier)
     >>> logits, target = torch.tensor([[0.0, 1.0]]), torch.tensor([0])
-    >>> bsce_gra(logits, target), losses.BSCEGRALoss(order=2, exponent=4)(logits, target)
-    (tensor(1.5004), tensor(1.5004))
+    >>> bsce_gra(logits, target), losses.BSCEGRALoss(order=2, exponent=2)(logits, target)
+    (tensor(1.4037), tensor(1.4037))
     >>> weighted = losses.UncertaintyWeightedLoss()
     >>> weighted(logits, target, difficulty_weight=torch.tensor([0.5]))
     tensor(0.6566)

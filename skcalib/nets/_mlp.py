@@ -35,7 +35,7 @@ class MLP(nn.Module):
         Number of inputs per sample; inputs of more dimensions are flattened.
     n_classes : int
         Number of classes.
-    hidden : sequence of int, default=(100,)
+    hidden_layer_sizes : sequence of int, default=(100,)
         Number of units of every hidden layer; an empty sequence gives logistic regression.
     dropout : float in [0, 1), default=0.0
         Probability with which a hidden unit is left out in training.
@@ -54,7 +54,7 @@ class MLP(nn.Module):
     --------
     >>> import torch
     >>> from skcalib.nets import MLP
-    >>> MLP(n_features=4, n_classes=3, hidden=(16, 8))(torch.zeros(5, 4)).shape
+    >>> MLP(n_features=4, n_classes=3, hidden_layer_sizes=(16, 8))(torch.zeros(5, 4)).shape
     torch.Size([5, 3])
     """
 
@@ -63,20 +63,22 @@ class MLP(nn.Module):
         n_features: int,
         n_classes: int,
         *,
-        hidden: Sequence[int] = (100,),
+        hidden_layer_sizes: Sequence[int] = (100,),
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         _check_size("n_features", n_features)
         _check_size("n_classes", n_classes)
-        if isinstance(hidden, str) or not isinstance(hidden, Iterable):
-            raise TypeError(f"hidden must be a sequence of integers, got {hidden!r}.")
+        if isinstance(hidden_layer_sizes, str) or not isinstance(hidden_layer_sizes, Iterable):
+            raise TypeError(
+                f"hidden_layer_sizes must be a sequence of integers, got {hidden_layer_sizes!r}."
+            )
         rate: Any = dropout  # for mypy, no float is a Real
         if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) < 1:
             raise ValueError(f"dropout must be a number in [0, 1), got {dropout!r}.")
         layers: list[nn.Module] = [nn.Flatten()]  # images become tables
-        for width in hidden:
-            _check_size("hidden", width)
+        for width in hidden_layer_sizes:
+            _check_size("hidden_layer_sizes", width)
             layers += [nn.Linear(n_features, width), nn.ReLU()]
             if dropout:
                 layers.append(nn.Dropout(dropout))

@@ -109,8 +109,8 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
 
     Give it a network that returns logits and, if you like, a loss; the other defaults work. It
     takes the data and labels that any scikit-learn classifier takes. Arguments of its parts are
-    written with two underscores, ``module__hidden=(64, 64)`` or ``criterion__alpha=0.1``, and can
-    be searched.
+    written with two underscores, ``module__hidden_layer_sizes=(64, 64)`` or
+    ``criterion__alpha=0.1``, and can be searched.
 
     Most users need the first six parameters. All others, with those of the base class
     :class:`skorch.NeuralNetClassifier` (``callbacks``, ``warm_start``, ...), can wait.

@@ -55,7 +55,7 @@ def _narrow(monkeypatch):
         return layers
 
     monkeypatch.setattr(full, "cifar_resnet", narrow)
-    small = lambda n_classes: full_depth.MLP(3 * 32 * 32, n_classes, hidden=(8,))
+    small = lambda n_classes: full_depth.MLP(3 * 32 * 32, n_classes, hidden_layer_sizes=(8,))
     monkeypatch.setitem(full_depth.NETWORKS, "mlp", small)
 
 

@@ -165,7 +165,12 @@ def test_calibrated_net_with_string_labels(data):
     X, y = data
     names = np.array(["cat", "ant", "bee"])
     net = CalibratedNetClassifier(
-        MLP, max_epochs=2, train_split=None, module__hidden=(6,), random_state=0, verbose=0
+        MLP,
+        max_epochs=2,
+        train_split=None,
+        module__hidden_layer_sizes=(6,),
+        random_state=0,
+        verbose=0,
     )
     piped = make_pipeline(StandardScaler(), net)
     scorer = PredictionDepthScorer(piped, n_neighbors=K).fit(X.astype(np.float64), names[y])

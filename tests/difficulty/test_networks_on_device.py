@@ -215,7 +215,12 @@ def test_a_study_of_tensors_is_that_of_arrays(device, data, tmp_path, dtype):
 
     X, y = data
     net = CalibratedNetClassifier(
-        MLP, module__hidden=(12,), max_epochs=2, device=device, random_state=0, verbose=0
+        MLP,
+        module__hidden_layer_sizes=(12,),
+        max_epochs=2,
+        device=device,
+        random_state=0,
+        verbose=0,
     )
     profiler = DifficultyProfiler(
         PredictionDepthScorer(net, n_neighbors=K), n_repeats=2, test_size=0.5, random_state=0,

@@ -215,7 +215,12 @@ def test_skorch_net(blobs):
 
     X, y = blobs
     net = CalibratedNetClassifier(
-        MLP, max_epochs=3, train_split=None, module__hidden=(6,), verbose=0, random_state=0
+        MLP,
+        max_epochs=3,
+        train_split=None,
+        module__hidden_layer_sizes=(6,),
+        verbose=0,
+        random_state=0,
     )
     scorer = PredictionDepthScorer(net, n_neighbors=3)
     options = {"n_repeats": 2, "test_size": 0.5, "random_state": 0}

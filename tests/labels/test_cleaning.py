@@ -254,7 +254,7 @@ def test_a_net_learns_soft_labels():
     from skcalib.nets import MLP, CalibratedNetClassifier
 
     net = CalibratedNetClassifier(
-        MLP, module__hidden=(32,), lr=0.01, max_epochs=15, device="cpu", random_state=0
+        MLP, module__hidden_layer_sizes=(32,), lr=0.01, max_epochs=15, device="cpu", random_state=0
     )
     scaled = X.astype(np.float32) / 16
     with warnings.catch_warnings():

@@ -74,13 +74,13 @@ def sample_dependent_focal(z, t):
 
 
 @per_row
-def dual_focal(z, t, gamma, rival="below_label"):
+def dual_focal(z, t, gamma, runner_up="below_label"):
     p = softmax(z)
 
     def weight(k):
-        if rival == "largest_other":
+        if runner_up == "largest_other":
             other = max((x for j, x in enumerate(p) if j != k), default=0)
-        elif rival == "second_largest":
+        elif runner_up == "second_largest":
             other = sorted(p)[-2] if len(p) > 1 else 0
         else:
             other = max([x for x in p if x < p[k]], default=0)
@@ -116,8 +116,8 @@ def difficulty_weighted(z, t, s):
 
 
 @per_row
-def logit_norm(z, t, alpha, p):
-    return cross_entropy_row(z, t) + alpha * norm(z, p)
+def logit_norm(z, t, strength, p):
+    return cross_entropy_row(z, t) + strength * norm(z, p)
 
 
 @per_row
@@ -205,24 +205,24 @@ CASES = {
     ),
     "FLSD-53": Case(losses.SampleDependentFocalLoss(), sample_dependent_focal),
     "FLSD-GRA": Case(
-        uncertainty_weighted(uncertainty=functional.sample_dependent_focal_weight),
+        losses.SampleDependentFocalLoss(detach_weight=True),
         sample_dependent_focal,
         detached=True,
         compiled=False,
     ),
     "dual focal": Case(losses.DualFocalLoss(), partial(dual_focal, gamma=5)),
     "dual focal, second": Case(
-        losses.DualFocalLoss(gamma=2.0, rival="second_largest"),
-        partial(dual_focal, gamma=2, rival="second_largest"),
+        losses.DualFocalLoss(gamma=2.0, runner_up="second_largest"),
+        partial(dual_focal, gamma=2, runner_up="second_largest"),
         compiled=False,
     ),
     "dual focal, other": Case(
-        losses.DualFocalLoss(gamma=2.0, rival="largest_other"),
-        partial(dual_focal, gamma=2, rival="largest_other"),
+        losses.DualFocalLoss(gamma=2.0, runner_up="largest_other"),
+        partial(dual_focal, gamma=2, runner_up="largest_other"),
         compiled=False,
     ),
     "DFL-GRA": Case(
-        uncertainty_weighted(uncertainty=functional.dual_focal_weight),
+        losses.DualFocalLoss(detach_weight=True),
         partial(dual_focal, gamma=5),
         detached=True,
         compiled=False,
@@ -249,8 +249,8 @@ CASES = {
         losses.BSCEGRALoss(), partial(bsce, order=2, exponent=4), detached=True
     ),
     "BSCE-GRA, general": Case(
-        uncertainty_weighted(uncertainty=functional.generalized_brier_weight),
-        partial(bsce, order=2, exponent=4),
+        uncertainty_weighted(uncertainty=partial(functional.brier_loss, reduction="none")),
+        partial(bsce, order=2, exponent=2),
         detached=True,
     ),
     "difficulty-weighted": Case(
@@ -265,9 +265,11 @@ CASES = {
         "difficulty_weight",
         subtracted=True,
     ),
-    "logit norm 1": logit_norm_case(losses.LogitNormLoss(), partial(logit_norm, alpha=0.01, p=1)),
+    "logit norm 1": logit_norm_case(
+        losses.LogitNormLoss(), partial(logit_norm, strength=0.01, p=1)
+    ),
     "logit norm 2": logit_norm_case(
-        losses.LogitNormLoss(p=2), partial(logit_norm, alpha=0.01, p=2), compiled=False
+        losses.LogitNormLoss(p=2), partial(logit_norm, strength=0.01, p=2), compiled=False
     ),
     "Poly-1": Case(losses.PolyLoss(), partial(poly, epsilon=1)),
     "Poly-1, -1": Case(

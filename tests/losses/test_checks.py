@@ -191,8 +191,8 @@ def test_gammas_and_thresholds_are_sequences(value):
 def test_options_that_are_no_text_are_named(value):
     with pytest.raises(ValueError, match=r"^reduction must be one of 'none', 'sum', 'mean', got"):
         functional.focal_loss(LOGITS, LABEL, reduction=value)
-    with pytest.raises(ValueError, match=r"^rival must be one of 'below_label'"):
-        losses.DualFocalLoss(rival=value)
+    with pytest.raises(ValueError, match=r"^runner_up must be one of 'below_label'"):
+        losses.DualFocalLoss(runner_up=value)
 
 
 @pytest.mark.parametrize("scale", [2.0, 10.0, 100.0, 1e4])
@@ -201,7 +201,7 @@ def test_logit_norm_of_any_order_against_mpmath(p, scale):
     logits = torch.tensor([[1.0, 0.0, -0.5], [0.3, -1.0, 0.99], [1.0, 1.0, -1.0]]) * scale
     z = logits.clone().requires_grad_()
     penalty = functional.logit_norm_loss(
-        z, torch.tensor([0, 2, 0]), alpha=1.0, p=p, reduction="none"
+        z, torch.tensor([0, 2, 0]), strength=1.0, p=p, reduction="none"
     )
     ours = penalty - functional.cross_entropy_loss(z, torch.tensor([0, 2, 0]), reduction="none")
     gradient = torch.autograd.grad(ours.sum(), z)[0]
@@ -331,7 +331,7 @@ def test_the_ends_of_every_range_are_allowed():
         functional.label_smoothing_loss(torch.zeros(1, 2), first, alpha=alpha)
     for threshold in (0, 1):
         losses.SampleDependentFocalLoss(thresholds=(threshold,))
-    losses.LogitNormLoss(p=1, alpha=0)
+    losses.LogitNormLoss(p=1, strength=0)
     losses.BSCELoss(order=1, exponent=0)
     losses.PolyLoss(epsilon=-1)
     losses.MMCELoss(bandwidth=0.02, strength=0)

@@ -1,4 +1,4 @@
-"""Dual focal loss: the rival class, by a naive loop."""
+"""Dual focal loss: the runner-up class, by a naive loop."""
 
 import math
 
@@ -8,24 +8,23 @@ import torch
 from skcalib.losses.functional import (
     cross_entropy_loss,
     dual_focal_loss,
-    dual_focal_weight,
     focal_loss,
 )
 
 LOGITS = 2 * torch.randn(12, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LOGITS[0, 1] = LOGITS[0, 2]  # a tie between wrong classes
 LOGITS[1, 1] = LOGITS[1, 2]  # a tie with the label
-RIVALS = ["below_label", "second_largest", "largest_other"]
+RUNNERS_UP = ["below_label", "second_largest", "largest_other"]
 LABEL = torch.tensor([0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1])
 
 
-def naive(logits, target, gamma, rival):
+def naive(logits, target, gamma, runner_up):
     out = []
     for z, y in zip(logits, target.tolist(), strict=True):
         p = torch.softmax(z, 0)
-        if rival == "second_largest":
+        if runner_up == "second_largest":
             other = p.sort().values[-2]
-        elif rival == "largest_other":
+        elif runner_up == "largest_other":
             other = torch.cat([p[:y], p[y + 1 :]]).max()
         else:
             other = max((x for k, x in enumerate(p) if z[k] < z[y]), default=torch.zeros(()))
@@ -33,30 +32,30 @@ def naive(logits, target, gamma, rival):
     return torch.stack(out)
 
 
-@pytest.mark.parametrize("rival", RIVALS)
+@pytest.mark.parametrize("runner_up", RUNNERS_UP)
 @pytest.mark.parametrize("gamma", [0.5, 1, 5])
-def test_values_and_gradients_of_a_naive_loop(rival, gamma):
+def test_values_and_gradients_of_a_naive_loop(runner_up, gamma):
     z, w = (LOGITS.clone().requires_grad_() for _ in range(2))
-    ours = dual_focal_loss(z, LABEL, gamma=gamma, rival=rival, reduction="none")
-    expected = naive(w, LABEL, gamma, rival)
+    ours = dual_focal_loss(z, LABEL, gamma=gamma, runner_up=runner_up, reduction="none")
+    expected = naive(w, LABEL, gamma, runner_up)
     torch.testing.assert_close(ours, expected)
     ours.sum().backward()
     expected.sum().backward()
-    # Among tied rivals any one may take the gradient; the rows without ties must agree.
+    # Among tied runners-up any one may take the gradient; the rows without ties must agree.
     torch.testing.assert_close(z.grad[2:], w.grad[2:])
 
 
-@pytest.mark.parametrize("rival", RIVALS)
-def test_soft_targets_are_the_mean_over_labels_with_their_own_rivals(rival):
+@pytest.mark.parametrize("runner_up", RUNNERS_UP)
+def test_soft_targets_are_the_mean_over_labels_with_their_own_runners_up(runner_up):
     t = torch.softmax(LOGITS.flip(1), 1)
     per_label = torch.stack(
         [
-            dual_focal_loss(LOGITS, torch.full((12,), k), rival=rival, reduction="none")
+            dual_focal_loss(LOGITS, torch.full((12,), k), runner_up=runner_up, reduction="none")
             for k in range(5)
         ],
         1,
     )
-    ours = dual_focal_loss(LOGITS, t, rival=rival, reduction="none")
+    ours = dual_focal_loss(LOGITS, t, runner_up=runner_up, reduction="none")
     torch.testing.assert_close(ours, (t * per_label).sum(1))
 
 
@@ -78,12 +77,14 @@ def test_one_class_and_gamma_zero():
 
 def test_the_rules_agree_where_the_label_is_first():
     first = LOGITS.argmax(1)
-    one, *others = (dual_focal_weight(LOGITS, first, rival=rival) for rival in RIVALS)
+    one, *others = (
+        dual_focal_loss(LOGITS, first, runner_up=rule, reduction="none") for rule in RUNNERS_UP
+    )
     for other in others:
         torch.testing.assert_close(one, other)
 
 
-def test_rivals_are_told_apart_where_probabilities_underflow():
+def test_runners_up_differ_where_probabilities_underflow():
     logits = torch.tensor([[0.0, -800.0, -900.0]], dtype=torch.float64, requires_grad=True)
     value = dual_focal_loss(logits, torch.tensor([1]), gamma=1)
     value.backward()

@@ -15,13 +15,13 @@ def test_value(p):
     expected = expected + 0.1 * (
         LOGITS.abs().amax(1) if p == float("inf") else (LOGITS.abs() ** p).sum(1) ** (1 / p)
     )
-    ours = logit_norm_loss(LOGITS, LABEL, alpha=0.1, p=p, reduction="none")
+    ours = logit_norm_loss(LOGITS, LABEL, strength=0.1, p=p, reduction="none")
     torch.testing.assert_close(ours, expected)
 
 
 def test_gradient_of_the_1_norm():
     z = LOGITS.clone().requires_grad_()
-    logit_norm_loss(z, LABEL, alpha=0.1, reduction="sum").backward()
+    logit_norm_loss(z, LABEL, strength=0.1, reduction="sum").backward()
     residual = torch.softmax(LOGITS, 1) - torch.nn.functional.one_hot(LABEL, 4)
     torch.testing.assert_close(z.grad, residual + 0.1 * LOGITS.sign())
 
@@ -29,10 +29,10 @@ def test_gradient_of_the_1_norm():
 @pytest.mark.parametrize("p", [1, 1.5, 2, float("inf")])
 def test_no_slope_at_zero(p):
     z = torch.zeros(1, 4, requires_grad=True)
-    logit_norm_loss(z, torch.tensor([0]), alpha=5.0, p=p).backward()
+    logit_norm_loss(z, torch.tensor([0]), strength=5.0, p=p).backward()
     torch.testing.assert_close(z.grad, torch.tensor([[-0.75, 0.25, 0.25, 0.25]]))
 
 
-def test_alpha_zero_is_the_cross_entropy():
-    value = logit_norm_loss(LOGITS, LABEL, alpha=0)
+def test_strength_zero_is_the_cross_entropy():
+    value = logit_norm_loss(LOGITS, LABEL, strength=0)
     torch.testing.assert_close(value, cross_entropy_loss(LOGITS, LABEL))

@@ -15,7 +15,7 @@ STATIONARY = {
     "BrierLoss()": (0.700, 0.200, 0.100),
     "LabelSmoothingLoss(alpha=0.05)": (0.682, 0.207, 0.112),
     "EntropyRegularizedLoss(alpha=0.1)": (0.670, 0.215, 0.115),
-    "LogitNormLoss(alpha=0.05)": (0.650, 0.200, 0.150),
+    "LogitNormLoss(strength=0.05)": (0.650, 0.200, 0.150),
     "FocalLoss(gamma=2)": (0.535, 0.293, 0.172),
     "FocalLoss(gamma=2, detach_weight=True)": (0.508, 0.297, 0.195),
     "BSCELoss(order=2, exponent=2)": (0.514, 0.294, 0.192),

@@ -5,9 +5,7 @@ import torch
 
 from skcalib.losses.functional import (
     focal_loss,
-    focal_weight,
     sample_dependent_focal_loss,
-    sample_dependent_focal_weight,
 )
 
 PROBA = torch.linspace(0.02, 0.98, 25, dtype=torch.float64)
@@ -43,7 +41,10 @@ def test_without_thresholds_it_is_the_focal_loss(detach):
 
 
 def test_several_thresholds():
-    weight = sample_dependent_focal_weight(LOGITS, LABEL, gammas=(4, 2, 0), thresholds=(0.25, 0.5))
+    ours = sample_dependent_focal_loss(
+        LOGITS, LABEL, gammas=(4, 2, 0), thresholds=(0.25, 0.5), reduction="none"
+    )
     gamma = [4 if p < 0.25 else 2 if p < 0.5 else 0 for p in PROBA.tolist()]
-    expected = [focal_weight(LOGITS[i : i + 1], LABEL[:1], gamma=g) for i, g in enumerate(gamma)]
-    torch.testing.assert_close(weight, torch.cat(expected))
+    rows = zip(LOGITS.split(1), LABEL.split(1), gamma, strict=True)
+    expected = [focal_loss(logits, label, gamma=g) for logits, label, g in rows]
+    torch.testing.assert_close(ours, torch.stack(expected))

@@ -13,17 +13,36 @@ from skcalib.losses import (
     SampleDependentFocalLoss,
     UncertaintyWeightedLoss,
 )
-from skcalib.losses.functional import (
-    dual_focal_weight,
-    focal_weight,
-    generalized_brier_weight,
-    sample_dependent_focal_weight,
-    uncertainty_weighted_loss,
-)
+from skcalib.losses.functional import uncertainty_weighted_loss
 
 LOGITS = 2 * torch.randn(8, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(8) % 4
 SOFT = torch.softmax(LOGITS.flip(1), 1)
+
+
+def of_target(every, target):
+    """Return the values of the labels, or of all classes for a soft target."""
+    return every if target.is_floating_point() else every.gather(1, target[:, None])[:, 0]
+
+
+def focal_weight(logits, target, gamma):
+    return of_target((1 - logits.softmax(1)) ** gamma, target)
+
+
+def sample_dependent_weight(logits, target):
+    p = logits.softmax(1)
+    return of_target((1 - p) ** torch.where(p < 0.2, 5.0, 3.0), target)
+
+
+def dual_focal_weight(logits, target, gamma):
+    p = logits.softmax(1)
+    below = torch.where(p[:, None] < p[:, :, None], p[:, None], 0.0).amax(2)
+    return of_target((1 - p + below) ** gamma, target)
+
+
+def brier_weight(logits, target, order, exponent):
+    soft = target if target.is_floating_point() else torch.nn.functional.one_hot(target, 4)
+    return torch.linalg.vector_norm(logits.softmax(1) - soft, order, dim=1) ** exponent
 
 
 def step(loss, target, **inputs):
@@ -37,10 +56,10 @@ def step(loss, target, **inputs):
 @pytest.mark.parametrize(
     ("uncertainty", "loss"),
     [
-        (sample_dependent_focal_weight, SampleDependentFocalLoss(detach_weight=True)),
+        (sample_dependent_weight, SampleDependentFocalLoss(detach_weight=True)),
         (partial(dual_focal_weight, gamma=4.0), DualFocalLoss(gamma=4.0, detach_weight=True)),
         (partial(focal_weight, gamma=3.0), FocalLoss(gamma=3.0, detach_weight=True)),
-        (partial(generalized_brier_weight, order=3, exponent=2), BSCEGRALoss(order=3, exponent=2)),
+        (partial(brier_weight, order=3, exponent=2), BSCEGRALoss(order=3, exponent=2)),
         (lambda z, t: torch.ones(len(z)), CrossEntropyLoss()),
     ],
     ids=["FLSD-GRA", "DFL-GRA", "FL-GRA", "BSCE-GRA", "one"],
@@ -78,9 +97,7 @@ def test_exactly_one_source_of_weights():
     with pytest.raises(ValueError, match=r"exactly one of uncertainty .* got neither"):
         uncertainty_weighted_loss(LOGITS, LABEL)
     with pytest.raises(ValueError, match=r"exactly one of uncertainty .* got both"):
-        uncertainty_weighted_loss(
-            LOGITS, LABEL, uncertainty=focal_weight, difficulty_weight=torch.ones(8)
-        )
+        uncertainty_weighted_loss(LOGITS, LABEL, uncertainty=len, difficulty_weight=torch.ones(8))
 
 
 @pytest.mark.parametrize(

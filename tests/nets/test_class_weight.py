@@ -21,7 +21,7 @@ WEIGHT = np.random.RandomState(0).randint(0, 4, len(Y)).astype(float)
 
 def make_net(**params):
     options = {"max_epochs": 2, "lr": 0.05, "random_state": 0}
-    return CalibratedNetClassifier(MLP, module__hidden=(8,), **options | params)
+    return CalibratedNetClassifier(MLP, module__hidden_layer_sizes=(8,), **options | params)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT])

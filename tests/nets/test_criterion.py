@@ -36,7 +36,9 @@ def make_net(criterion, **params):
         "train_split": ValidSplit(5, stratified=True),
         **params,
     }
-    return CalibratedNetClassifier(MLP, module__hidden=(8,), criterion=criterion, **params)
+    return CalibratedNetClassifier(
+        MLP, module__hidden_layer_sizes=(8,), criterion=criterion, **params
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)

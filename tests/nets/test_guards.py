@@ -111,7 +111,7 @@ def test_a_subclass_may_have_parameters_of_its_own():
             super().__init__(module, **kwargs)
             self.depth = depth
 
-    assert Own(MLP, depth=2, lr=0.1, module__hidden=(3,)).get_params()["depth"] == 2
+    assert Own(MLP, depth=2, lr=0.1, module__hidden_layer_sizes=(3,)).get_params()["depth"] == 2
 
 
 @pytest.mark.parametrize("monitor", ["valid_loss", "valid_acc_best"])

@@ -18,7 +18,7 @@ def fit(module=MLP, **params):
 
 @pytest.mark.usefixtures("on_host")
 def test_linear_network_has_the_exact_distance_to_its_hyperplanes():
-    net = fit(module__hidden=())
+    net = fit(module__hidden_layer_sizes=())
     weight = net.module_.layers[-1].weight.detach().numpy()
     logits = net.decision_function(X)
     expected = []
@@ -31,7 +31,7 @@ def test_linear_network_has_the_exact_distance_to_its_hyperplanes():
 
 @pytest.mark.usefixtures("on_host")
 def test_gradient_agrees_with_finite_differences():
-    net = fit(module__hidden=(8,))
+    net = fit(module__hidden_layer_sizes=(8,))
     module, expected = net.module_.double(), []
     for x in torch.from_numpy(X[:5]).double():
         z = module(x[None])[0].detach()
@@ -55,7 +55,7 @@ def test_leaves_no_gradient_behind():
 
 
 def test_dropout_plays_no_part():
-    net = fit(module__hidden=(8,), module__dropout=0.5, train_split=None)
+    net = fit(module__hidden_layer_sizes=(8,), module__dropout=0.5, train_split=None)
     net.module_.train()
     margin = adversarial_input_margin(net, X)
     np.testing.assert_array_equal(adversarial_input_margin(net, X), margin)
@@ -64,7 +64,7 @@ def test_dropout_plays_no_part():
 
 
 def test_constant_network_is_infinitely_far():
-    net = fit(module__hidden=())
+    net = fit(module__hidden_layer_sizes=())
     nn.init.zeros_(net.module_.layers[-1].weight)
     assert np.isinf(adversarial_input_margin(net, X)).all()
 

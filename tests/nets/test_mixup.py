@@ -20,7 +20,7 @@ def make_net(**params):
         "max_epochs": 2,
         **params,
     }
-    return CalibratedNetClassifier(MLP, module__hidden=(8,), batch_size=16, **params)
+    return CalibratedNetClassifier(MLP, module__hidden_layer_sizes=(8,), batch_size=16, **params)
 
 
 def test_samples_labels_and_weights_are_combined_in_the_same_fractions():
@@ -67,7 +67,7 @@ def half_split(data, y):
 @pytest.mark.usefixtures("on_host")
 def test_one_step_equals_a_step_by_hand():
     torch.manual_seed(3)
-    module = MLP(4, 3, hidden=(8,))
+    module = MLP(4, 3, hidden_layer_sizes=(8,))
     options = {"batch_size": -1, "max_epochs": 1, "iterator_train__shuffle": False}
     net = CalibratedNetClassifier(
         module, mixup_alpha=0.5, optimizer=torch.optim.SGD, lr=0.1, **options

@@ -7,14 +7,14 @@ from skcalib.nets import MLP, CalibratedNetClassifier
 
 
 def test_without_hidden_layers_it_is_linear():
-    module = MLP(3, 2, hidden=())
+    module = MLP(3, 2, hidden_layer_sizes=())
     data = torch.rand(4, 3)
     (linear,) = (m for m in module.modules() if isinstance(m, nn.Linear))
     torch.testing.assert_close(module(data), data @ linear.weight.T + linear.bias)
 
 
 def test_layers_have_the_widths_asked_for_and_dropout_only_if_asked_for():
-    module = MLP(5, 3, hidden=(7, 4), dropout=0.25)
+    module = MLP(5, 3, hidden_layer_sizes=(7, 4), dropout=0.25)
     sizes = [(m.in_features, m.out_features) for m in module.modules() if isinstance(m, nn.Linear)]
     assert sizes == [(5, 7), (7, 4), (4, 3)]
     assert [m.p for m in module.modules() if isinstance(m, nn.Dropout)] == [0.25, 0.25]
@@ -38,9 +38,9 @@ def test_trains_on_images_with_sizes_from_the_data():
         ({"dropout": 1.0}, "dropout must be"),
         ({"n_features": 0}, "n_features must be an integer >= 1, got 0"),
         ({"n_classes": True}, "n_classes must be an integer >= 1, got True"),
-        ({"hidden": (8, 0)}, "hidden must be an integer >= 1, got 0"),
-        ({"hidden": (8.0,)}, "hidden must be an integer >= 1, got 8.0"),
-        ({"hidden": 8}, "hidden must be a sequence of integers, got 8"),
+        ({"hidden_layer_sizes": (8, 0)}, "hidden_layer_sizes must be an integer >= 1, got 0"),
+        ({"hidden_layer_sizes": (8.0,)}, "hidden_layer_sizes must be an integer >= 1, got 8.0"),
+        ({"hidden_layer_sizes": 8}, "hidden_layer_sizes must be a sequence of integers, got 8"),
     ],
 )
 def test_bad_sizes_are_named(change, message):

@@ -40,7 +40,7 @@ NAMES = np.array(["cat", "dog", "eel"])[Y]
 
 def make_net(**params):
     params = {
-        "module__hidden": (16,),
+        "module__hidden_layer_sizes": (16,),
         "optimizer": torch.optim.SGD,
         "lr": 0.1,
         "batch_size": 20,
@@ -192,7 +192,9 @@ def test_grid_search_slices_both_weights_per_fold():
 
     net = CalibratedNetClassifier(MLP, criterion=SpyLoss, max_epochs=1)
     weight = np.linspace(0.1, 1, len(X))
-    search = GridSearchCV(net, {"module__hidden": [(4,), (8,)]}, cv=2, error_score="raise")
+    search = GridSearchCV(
+        net, {"module__hidden_layer_sizes": [(4,), (8,)]}, cv=2, error_score="raise"
+    )
     search.fit(X, NAMES, sample_weight=weight, difficulty_weight=weight / 2)
     assert search.best_estimator_.criterion_.seen
 
@@ -246,7 +248,9 @@ def test_metadata_routing():
         net = CalibratedNetClassifier(MLP, criterion=Recorder, max_epochs=1)
         net.set_fit_request(sample_weight=True, difficulty_weight=True)
         net.set_score_request(sample_weight=False)
-        search = GridSearchCV(net, {"module__hidden": [(4,)]}, cv=2, error_score="raise")
+        search = GridSearchCV(
+            net, {"module__hidden_layer_sizes": [(4,)]}, cv=2, error_score="raise"
+        )
         search.fit(X, Y, sample_weight=np.ones(len(X)), difficulty_weight=np.ones(len(X)))
         assert all(w is not None for *_, w in search.best_estimator_.criterion_.seen)
 
@@ -468,7 +472,7 @@ def test_one_process_under_accelerate():
 
 def test_set_params_builds_the_module_anew_with_the_sizes_of_the_data():
     net = make_net().fit(X, Y)
-    net.set_params(module__hidden=(5,))
+    net.set_params(module__hidden_layer_sizes=(5,))
     assert net.module_.layers[1].out_features == 5
     assert net.partial_fit(X, Y).predict_proba(X).shape == (len(X), 3)
 
@@ -483,7 +487,9 @@ def test_module_with_several_outputs():
         def forward(self, X):
             return super().forward(X), X
 
-    net = CalibratedNetClassifier(Two, module__hidden=(16,), random_state=0, lr=0.1).fit(X, Y)
+    net = CalibratedNetClassifier(
+        Two, module__hidden_layer_sizes=(16,), random_state=0, lr=0.1
+    ).fit(X, Y)
     assert net.predict_proba(X).shape == net.decision_function(X).shape == (len(X), 3)
 
 

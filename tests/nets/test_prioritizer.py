@@ -22,7 +22,7 @@ X[:, 0] = np.arange(len(X)) / 50  # the number of the sample: tells what was tra
 
 class SeenMLP(MLP):
     def __init__(self, n_features, n_classes):
-        super().__init__(n_features, n_classes, hidden=(8,))
+        super().__init__(n_features, n_classes, hidden_layer_sizes=(8,))
         self.steps = []
 
     def forward(self, X):

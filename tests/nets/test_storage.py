@@ -76,7 +76,7 @@ def test_what_does_not_fit_is_told(tmp_path):
         ValueError,
         match=r"(?s)must have the parameters saved in .*size mismatch for layers",
     ):
-        make_net(module__hidden=(7,)).load(path)
+        make_net(module__hidden_layer_sizes=(7,)).load(path)
     with pytest.raises(ValueError, match="classes must be None or the saved labels"):
         make_net(classes=["a", "b", "c"]).load(path)
     torch.save(MLP(4, 3).state_dict(), path)
@@ -164,7 +164,7 @@ def test_a_load_that_fails_leaves_the_net_as_it_was(tmp_path, fitted, fault):
             return self
 
     broken = False
-    options = {"module": {"module__hidden": (7,)}, "classes": {"classes": [0, 1, 2]}}
+    options = {"module": {"module__hidden_layer_sizes": (7,)}, "classes": {"classes": [0, 1, 2]}}
     net = make_net(callbacks=[Broken()], **options.get(fault, {}))
     labels = Y if fault == "classes" else NAMES
     if fitted:

@@ -27,7 +27,7 @@ ONE_HOT = np.eye(3)[Y]
 
 def make_net(**params):
     params = {"max_epochs": 2, "batch_size": 16, "lr": 0.05, "random_state": 0, **params}
-    return CalibratedNetClassifier(MLP, module__hidden=(8,), **params)
+    return CalibratedNetClassifier(MLP, module__hidden_layer_sizes=(8,), **params)
 
 
 class Spy(nn.Module):
@@ -50,7 +50,7 @@ def test_one_hot_targets_train_the_network_of_the_labels(criterion):
 
 
 def test_a_step_on_the_whole_batch_equals_one_by_hand():
-    module = MLP(4, 3, hidden=(8,))
+    module = MLP(4, 3, hidden_layer_sizes=(8,))
     options = {"batch_size": -1, "max_epochs": 1, "optimizer": torch.optim.SGD, "lr": 0.1}
     net = CalibratedNetClassifier(module, **options).fit(X, Y, target_proba=PROBA)
     log_proba = torch.log_softmax(module(torch.from_numpy(X)), 1)
@@ -125,7 +125,7 @@ def test_grid_search_pipeline_and_routing_slice_it_per_fold():
     given = {"sample_weight": np.arange(1.0, N + 1), "target_proba": PROBA}
     net = CalibratedNetClassifier(MLP, criterion=Compare, max_epochs=1)
     name = "calibratednetclassifier"
-    grid = {f"{name}__module__hidden": [(4,), (8,)]}
+    grid = {f"{name}__module__hidden_layer_sizes": [(4,), (8,)]}
     options = {"cv": 2, "error_score": "raise"}
     search = GridSearchCV(make_pipeline(MinMaxScaler(), net), grid, **options)
     search.fit(X, NAMES, **{f"{name}__{key}": value for key, value in given.items()})
