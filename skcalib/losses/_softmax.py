@@ -5,7 +5,8 @@ The cross-entropy in steps
 ``log_softmax`` subtracts nearly equal numbers where the label has by far the largest logit: its
 error is one unit in the last place of 1, so that a cross-entropy below 6e-8 (float32; a label 17
 logits above the others) comes out as 0, and ``1 - p_y``, the weight of a focal loss, with it.
-Nothing here subtracts nearly equal numbers. For logits z with the largest ``z_top`` and the label y:
+Nothing here subtracts nearly equal numbers. For logits z with the largest ``z_top`` and the label
+y:
 
 1. ``p = softmax(z)`` is exact for every class, however small.
 2. ``1 - p_y`` is the sum of the other probabilities, which adds numbers >= 0.
