@@ -41,6 +41,7 @@ class _WithProduct(ExactSoftmax):
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
         label, _, product, above_label, residual = ctx.saved_tensors
         grad_nll, grad, of_above, cotangent = grads
+        result: Tensor | None
         found = None if cotangent is None else measure_from_label(residual, label, cotangent)
         if grad is not None:
             # The derivative is r, plus the Jacobian of the softmax times z. Measured from the
