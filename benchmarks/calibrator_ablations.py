@@ -84,7 +84,7 @@ RULES = [
     Rule("price", "nats until a change is as likely", {STACKED + "PRICE": 0.0}),
     Rule("least weight", "small weights go to the first", {STACKED + "LEAST_WEIGHT": 0.0}),
     Rule("folds", "five or three", {STACKED + "N_FOLDS": 3}),
-    Rule("loose matrix", "a tenth of the ridge", {STACKED + "LooseMatrixScaling": STRICT}),
+    Rule("weak ridge", "a tenth of the ridge", {STACKED + "WeakRidgeMatrixScaling": STRICT}),
     Rule(
         "intercepts",
         "a tenth of the ridge, as off the diagonal",

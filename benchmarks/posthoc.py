@@ -45,7 +45,7 @@ def speed(n, k):
         "softmax in blocks": lambda: blocked_softmax(logits),
         "scipy.special.softmax": lambda: softmax(logits, axis=1),
         "search of the temperature alone": lambda: fit_temperature(logits, y, None, (1e-3, 1e3)),
-        "TemperatureScaling.fit, nll": lambda: TemperatureScaling().fit(logits, y),
+        "TemperatureScaling.fit, log-loss": lambda: TemperatureScaling().fit(logits, y),
     }
     if n * k <= 10**7:
         ece = TemperatureScaling(criterion="ece")

@@ -117,7 +117,7 @@ def _mapped(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     return _FORMULAS[formula["kind"]](g, formula, z, p, k)
 
 
-def _as_it_is(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _identity(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     return p
 
 
@@ -147,7 +147,7 @@ def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     return str(g("Softmax", g("Add", f, formula["intercept"]), axis=1))
 
 
-def _each_class(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _one_vs_rest(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return a curve for every class, divided by their sum; with k = 2, for the second class."""
     columns = range(1, 2) if k == 2 else range(k)
     parts = [
@@ -227,11 +227,11 @@ def _number_below(g: _Graph, values: str, ordered: NDArray[np.float64]) -> str:
 
 
 _FORMULAS: dict[str, Callable[..., str]] = {
-    "as it is": _as_it_is,
+    "identity": _identity,
     "uniform": _uniform,
     "mixture": _mixture,
     "linear": _linear,
-    "each class": _each_class,
+    "one_vs_rest": _one_vs_rest,
     "confidence": _confidence,
 }
 _CURVES: dict[str, Callable[..., str]] = {"beta": _beta, "steps": _steps, "line": _line}

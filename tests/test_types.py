@@ -43,7 +43,7 @@ reveal_type(ReliabilityDisplay.from_estimator(model, X, y))  # ReliabilityDispla
 reveal_type(CalibrationReport.from_predictions(y, p))  # CalibrationReport
 expected_calibration_error(y, p, n_bin=3)  # error: call-arg
 expected_calibration_error(y, p, n_bins="3")  # error: arg-type
-TemperatureScaling(kriterion="nll")  # error: call-arg
+TemperatureScaling(kriterion="log_loss")  # error: call-arg
 TemperatureScaling().fit(p)  # error: call-arg
 skcalib.TemperatureScalin()  # error: attr-defined
 """

@@ -40,7 +40,7 @@ maps = {
     "structured_vector": StructuredVectorScaling(),
     "structured_matrix": StructuredMatrixScaling(),
 }
-names = ["as it is", *maps]
+names = ["identity", *maps]
 sizes, n_draws = np.array([30, 100, 300, 1000, 3000, 10_000]), 8
 rng = np.random.default_rng(0)
 weights = {name: np.zeros(len(sizes)) for name in names}
@@ -55,7 +55,7 @@ for i, n in enumerate(sizes):
         for name, calibrator in (fitted | {"mixture": stack}).items():
             loss = log_loss(y_test, calibrator.predict_proba(logits_test))
             losses[name][i] += loss / n_draws
-losses["as it is"] += log_loss(y_test, softmax(logits_test, axis=1))
+losses["identity"] += log_loss(y_test, softmax(logits_test, axis=1))
 
 colors = dict(zip(names, ["0.6", "C0", "C1", "C2"]))
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

@@ -255,22 +255,23 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Returns
         -------
         text : str
-            A JSON object. Its ``map`` is a formula of z, one logit per class, and p, one
-            probability per class, in the order of ``classes``. If ``input`` is "logits", z is X
-            and p its softmax. If it is "proba", p is X and z its logarithm, with probabilities
-            below ``zero`` raised to ``zero``. A single column belongs to the second of two
-            classes: then z = (0, X) or p = (1 - X, X). ``kind`` names the formula:
+            A JSON object. Its ``format`` is "skcalib.calibrator 2"; a program should refuse any
+            other, whose formulas it does not know. Its ``map`` is a formula of z, one logit per
+            class, and p, one probability per class, in the order of ``classes``. If ``input`` is
+            "logits", z is X and p its softmax. If it is "proba", p is X and z its logarithm, with
+            probabilities below ``zero`` raised to ``zero``. A single column belongs to the second
+            of two classes: then z = (0, X) or p = (1 - X, X). ``kind`` names the formula:
 
-            - "as it is": p.
+            - "identity": p.
             - "uniform": equal probabilities for all classes with finite logits.
             - "linear": ``softmax(f @ coef.T + intercept)``, with ``f * coef`` if ``coef`` is one
               row. f is ``z / temperature`` or, if ``least`` is not null,
               ``max(log_softmax(z / temperature), least)``.
             - "mixture": the sum of ``parts``, which are formulas, times ``weights``.
-            - "each class": one of ``curves`` is applied to the probability of each class, and rows
-              are divided by their sum (a sum of 0 gives uniform probabilities). With two classes
-              there is one curve, for the second class. A "line" interpolates between the points
-              ``x``, ``y`` and is constant beyond them. "steps" change from ``y[j]`` to
+            - "one_vs_rest": one of ``curves`` is applied to the probability of every class, and
+              rows are divided by their sum (a sum of 0 gives uniform probabilities). With two
+              classes there is one curve, for the second class. A "line" interpolates between the
+              points ``x``, ``y`` and is constant beyond them. "steps" change from ``y[j]`` to
               ``y[j + 1]`` right above ``x[j]``. "beta" is (1 - w) times
               ``1 / (1 + exp(-(a log(p) - b log(1 - p) + c)))``, plus w divided by the number of
               classes; p is clipped to [``zero``, 1 - ``zero``], with the curve's own ``zero``.
@@ -293,15 +294,15 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Examples
         --------
         >>> from skcalib.posthoc import TemperatureScaling
-        >>> scaling = TemperatureScaling(uniform=False).fit([-1.0, 2.0, 1.0], [0, 1, 0])
+        >>> scaling = TemperatureScaling(mix_uniform=False).fit([-1.0, 2.0, 1.0], [0, 1, 0])
         >>> scaling.to_json()
-        '{"format": "skcalib.calibrator 1", "classes": [0, 1], "input": "logits", "zero": 1e-07,
+        '{"format": "skcalib.calibrator 2", "classes": [0, 1], "input": "logits", "zero": 1e-07,
         "map": {"kind": "linear", "temperature": ..., "coef": 1.0, "intercept": 0.0,
         "least": null}}'
         """
         check_is_fitted(self)
         found = {
-            "format": "skcalib.calibrator 1",
+            "format": "skcalib.calibrator 2",
             "classes": self.classes_.tolist(),
             "input": self.input,
             "zero": self._zero,

@@ -46,7 +46,7 @@ from ..utils._labels import (
 )
 from ._base import PostHocCalibrator
 from ._groupwise import GroupwiseCalibration
-from ._registry import CALIBRATORS, calibrator_of
+from ._registry import CALIBRATORS, get_calibrator
 
 
 class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
@@ -323,7 +323,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         classes: list[Any] | None,
     ) -> Self:
         """Fit the calibrator to scores; samples with equal `codes` belong together."""
-        calibrator, by = calibrator_of(self.calibrator), self._breakdown(X)
+        calibrator, by = get_calibrator(self.calibrator), self._breakdown(X)
         if by:
             calibrator = GroupwiseCalibration(calibrator)
         logits = self._method() == "decision_function"

@@ -20,7 +20,7 @@ from ..utils._labels import encode_groups
 from ..utils._proba import expand_soft_labels
 from ._base import SMALLEST, PostHocCalibrator
 from ._constants import FRACTIONS, LEAST_SAMPLES, MOST_CLASSES_TO_SHIFT, NONE_DIFFERS, SPREADS
-from ._registry import CALIBRATORS, calibrator_of
+from ._registry import CALIBRATORS, get_calibrator
 
 _MOST_STEPS = 50
 _LEAST_GAIN = 1e-9
@@ -229,7 +229,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         groups: NDArray[np.intp] | None = None,
     ) -> None:
         given = {"input": self.input, "classes": list(range(len(self.classes_)))}
-        calibrator = calibrator_of(self.calibrator).set_params(**given)
+        calibrator = get_calibrator(self.calibrator).set_params(**given)
         self.calibrator_ = calibrator._check_and_fit(scores, y, sample_weight, groups, warns=False)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:

@@ -39,7 +39,7 @@ class LinearCalibrator(AfterTemperature):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
-        "uniform": ["boolean"],
+        "mix_uniform": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     _vector: ClassVar[bool] = False
@@ -52,12 +52,12 @@ class LinearCalibrator(AfterTemperature):
     def __init__(
         self,
         *,
-        uniform: bool = True,
+        mix_uniform: bool = True,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
     ) -> None:
-        self.uniform = uniform
+        self.mix_uniform = mix_uniform
         self.input = input
         self.max_iter = max_iter
         self.classes = classes
@@ -86,14 +86,14 @@ class LinearCalibrator(AfterTemperature):
             sample_weight,
             self._ridge(),
             vector=self._vector,
-            uniform_weight=at.uniform_weight if self.uniform else None,
+            uniform_weight=at.uniform_weight if self.mix_uniform else None,
             max_iter=self.max_iter,
             near=start,
         )
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
         self.temperature_, weight = temperature_in_chunks(
-            data, DEFAULT_BOUNDS, uniform=self.uniform
+            data, DEFAULT_BOUNDS, mix_uniform=self.mix_uniform
         )
         scores, y, sample_weight = data.sample()
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear_by_sums(
@@ -166,7 +166,7 @@ class VectorScaling(LinearCalibrator):
 
     Parameters
     ----------
-    uniform : bool, default=True
+    mix_uniform : bool, default=True
         Whether to mix the map with a uniform component, fitted along, so that a few labels that
         the model calls nearly impossible do not dominate the fit.
     max_iter : int, default=200
@@ -182,7 +182,7 @@ class VectorScaling(LinearCalibrator):
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight w of the uniform component; 0 with ``uniform=False``.
+        The weight w of the uniform component; 0 with ``mix_uniform=False``.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -241,7 +241,7 @@ class StructuredVectorScaling(LinearCalibrator):
 
     Parameters
     ----------
-    uniform, input, max_iter, classes : of :class:`VectorScaling`
+    mix_uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class StructuredVectorScaling(LinearCalibrator):
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``uniform=False``.
+        The weight of the uniform component; 0 with ``mix_uniform=False``.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -295,7 +295,7 @@ class StructuredMatrixScaling(LinearCalibrator):
 
     Parameters
     ----------
-    uniform, input, max_iter, classes : of :class:`VectorScaling`
+    mix_uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class StructuredMatrixScaling(LinearCalibrator):
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``uniform=False``.
+        The weight of the uniform component; 0 with ``mix_uniform=False``.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -358,7 +358,7 @@ class MatrixScaling(LinearCalibrator):
     intercept_penalty : float, default=1.0
         Strength, 0 or more, that draws the intercepts to 0: K times this, times the sum of their
         squares, is added.
-    uniform, input, max_iter, classes : of :class:`VectorScaling`
+    mix_uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------
@@ -369,7 +369,7 @@ class MatrixScaling(LinearCalibrator):
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``uniform=False``.
+        The weight of the uniform component; 0 with ``mix_uniform=False``.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -413,12 +413,12 @@ class MatrixScaling(LinearCalibrator):
         diagonal_penalty: float = 1.0,
         off_diagonal_penalty: float = 1.0,
         intercept_penalty: float = 1.0,
-        uniform: bool = True,
+        mix_uniform: bool = True,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
     ) -> None:
-        super().__init__(uniform=uniform, input=input, max_iter=max_iter, classes=classes)
+        super().__init__(mix_uniform=mix_uniform, input=input, max_iter=max_iter, classes=classes)
         self.diagonal_penalty = diagonal_penalty
         self.off_diagonal_penalty = off_diagonal_penalty
         self.intercept_penalty = intercept_penalty
@@ -447,7 +447,7 @@ class DirichletCalibration(MatrixScaling):
     diagonal_penalty : float, default=0.0
         Strength, 0 or more, that draws the diagonal of the matrix to 1.
     off_diagonal_penalty, intercept_penalty : of :class:`MatrixScaling`
-    uniform, input, max_iter, classes : of :class:`VectorScaling`
+    mix_uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------
@@ -458,7 +458,7 @@ class DirichletCalibration(MatrixScaling):
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``uniform=False``.
+        The weight of the uniform component; 0 with ``mix_uniform=False``.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -494,7 +494,7 @@ class DirichletCalibration(MatrixScaling):
         diagonal_penalty: float = 0.0,
         off_diagonal_penalty: float = 1.0,
         intercept_penalty: float = 1.0,
-        uniform: bool = True,
+        mix_uniform: bool = True,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
@@ -503,7 +503,7 @@ class DirichletCalibration(MatrixScaling):
             diagonal_penalty=diagonal_penalty,
             off_diagonal_penalty=off_diagonal_penalty,
             intercept_penalty=intercept_penalty,
-            uniform=uniform,
+            mix_uniform=mix_uniform,
             input=input,
             max_iter=max_iter,
             classes=classes,

@@ -61,7 +61,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
         return self._fit_class(*as_samples(of_p / total, positives, total))
 
     def _formula(self) -> dict[str, Any]:
-        return {"kind": "each class", "curves": [*map(self._formula_of_class, self.calibrators_)]}
+        return {"kind": "one_vs_rest", "curves": [*map(self._formula_of_class, self.calibrators_)]}
 
     def _formula_of_class(self, learned: Any) -> dict[str, Any]:
         """Return the map of one class in plain numbers, in the format of `to_json`."""
@@ -321,7 +321,7 @@ class BetaCalibration(OneVsRestCalibrator):
     parameters : {"abm", "am", "ab"}, default="abm"
         "abm" fits a, b and c; "am" sets a = b, which is Platt scaling of the logit; "ab" sets
         c = 0.
-    uniform : bool, default=True
+    mix_uniform : bool, default=True
         Whether to fit a uniform component with every map; False is beta calibration as published.
     input : {"logits", "proba"}, default="logits"
         What X holds: logits, whose softmax are probabilities, or probabilities. They are clipped
@@ -365,19 +365,19 @@ class BetaCalibration(OneVsRestCalibrator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OneVsRestCalibrator._parameter_constraints,
         "parameters": [StrOptions(set(_DESIGNS))],
-        "uniform": ["boolean"],
+        "mix_uniform": ["boolean"],
     }
 
     def __init__(
         self,
         *,
         parameters: str = "abm",
-        uniform: bool = True,
+        mix_uniform: bool = True,
         input: str = "logits",
         classes: ArrayLike | None = None,
     ) -> None:
         self.parameters = parameters
-        self.uniform = uniform
+        self.mix_uniform = mix_uniform
         self.input = input
         self.classes = classes
 
@@ -408,7 +408,7 @@ class BetaCalibration(OneVsRestCalibrator):
         theta = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
         # a and b are bounded by 0; c is free.
         slopes = design[:, 0] + design[:, 1] > 0
-        if not self.uniform:
+        if not self.mix_uniform:
             return BetaMap(
                 *map(float, _regression(columns, positive, weight, theta, slopes) @ design)
             )

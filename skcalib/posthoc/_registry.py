@@ -36,7 +36,7 @@ CALIBRATORS: dict[str, Callable[[], PostHocCalibrator]] = {
 }
 
 
-def calibrator_of(calibrator: PostHocCalibrator | str | None) -> PostHocCalibrator:
+def get_calibrator(calibrator: PostHocCalibrator | str | None) -> PostHocCalibrator:
     """Return a new calibrator by name (None means "none"), or a clone of the given one."""
     if calibrator is None or isinstance(calibrator, str):
         return CALIBRATORS[calibrator or "none"]()

@@ -44,10 +44,10 @@ from ._temperature import (
     fit_at_temperature,
 )
 
-AS_IT_IS = "as it is"
+IDENTITY = "identity"
 
 
-class LooseMatrixScaling(StructuredMatrixScaling):
+class WeakRidgeMatrixScaling(StructuredMatrixScaling):
     """Structured matrix scaling with a tenth of the ridge off the diagonal.
 
     By itself it overfits more often, but then the stack drops it. It repairs models that
@@ -186,12 +186,12 @@ class StackedCalibration(PostHocCalibrator):
     calibrators_ : dict of str to PostHocCalibrator
         The calibrators in the mixture, fitted on all samples.
     weights_ : dict of str to float
-        Their weights and that of the unchanged probabilities ("as it is"), which sum to 1. A
+        Their weights and that of the unchanged probabilities ("identity"), which sum to 1. A
         calibrator with less than .1 is dropped, and the first one gets its weight.
     log_losses_ : dict of str to float
         Mean out-of-fold log-loss of every component, including dropped ones, and of the mixture
         ("mixture").
-    left_out_ : dict of str to str
+    excluded_ : dict of str to str
         Calibrators that are not in the mixture, and why.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X.
@@ -223,7 +223,7 @@ class StackedCalibration(PostHocCalibrator):
     >>> stack = StackedCalibration(input="proba").fit(proba, y)
     >>> for name, loss in stack.log_losses_.items():
     ...     print(f"{name:18}{loss:.3f}")
-    as it is          0.733
+    identity          0.733
     temperature       0.608
     structured_vector 0.609
     structured_matrix 0.608
@@ -279,8 +279,8 @@ class StackedCalibration(PostHocCalibrator):
         folds = folds_at_random(raw, y, weight, 0, groups)
         n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
         # The probability of each label, by every component that has not seen it.
-        of_label = {name: np.empty(len(y)) for name in (AS_IT_IS, *candidates)}
-        of_label[AS_IT_IS][:] = raw[np.arange(len(y)), y]
+        of_label = {name: np.empty(len(y)) for name in (IDENTITY, *candidates)}
+        of_label[IDENTITY][:] = raw[np.arange(len(y)), y]
         for fold in range(n_folds):
             out, rest = np.flatnonzero(folds == fold), folds != fold
             fold_maps = self._fit_maps(
@@ -291,7 +291,7 @@ class StackedCalibration(PostHocCalibrator):
         predicted = folds < n_folds
         of_label = {name: part[predicted] for name, part in of_label.items()}
         self._weigh(of_label, weight[predicted])
-        self.calibrators_ = {name: maps[name] for name in maps if name not in self.left_out_}
+        self.calibrators_ = {name: maps[name] for name in maps if name not in self.excluded_}
 
     def _weigh(self, of_label: dict[str, NDArray], weight: NDArray) -> None:
         """Find the weights of the components, by their probabilities of the labels left out."""
@@ -316,8 +316,8 @@ class StackedCalibration(PostHocCalibrator):
         means = np.average(losses, axis=0, weights=weight)
         self.log_losses_ = dict(zip([*of_label, "mixture"], means.tolist()))
         self.weights_ = dict(zip(of_label, weights.tolist()))
-        for name in [name for name in of_label if name != AS_IT_IS and not self.weights_[name]]:
-            self.left_out_[name] = f"its weight is below {LEAST_WEIGHT:.0%}"
+        for name in [name for name in of_label if name != IDENTITY and not self.weights_[name]]:
+            self.excluded_[name] = f"its weight is below {LEAST_WEIGHT:.0%}"
             del self.weights_[name]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
@@ -325,40 +325,46 @@ class StackedCalibration(PostHocCalibrator):
         found = np.empty(logits.shape, dtype=np.result_type(scores.dtype, np.float32))
         for rows, block in by_columns(logits):
             mixed = np.zeros_like(block)
-            if self.weights_[AS_IT_IS]:
-                mixed += self.weights_[AS_IT_IS] * self._as_proba(scores[rows])
+            if self.weights_[IDENTITY]:
+                mixed += self.weights_[IDENTITY] * self._as_proba(scores[rows])
             for name, proba in _predictions(self.calibrators_, scores[rows], block):
                 mixed += self.weights_[name] * proba
             found[rows] = mixed / row_sum(mixed)[:, None]
         return found
 
     def _formula(self) -> dict[str, Any]:
-        parts = {AS_IT_IS: {"kind": "as it is"}}
+        parts = {IDENTITY: {"kind": "identity"}}
         for name, calibrator in self.calibrators_.items():
             parts[name] = calibrator._formula()
         return mixture_formula([self.weights_[name] for name in parts], list(parts.values()))
 
     def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
-        """Return the calibrators to fit, and note in `left_out_` why others are not."""
+        """Return the calibrators to fit, and note in `excluded_` why others are not."""
         k = max(2, scores.shape[1])
-        self.left_out_: dict[str, str] = {}
+        self.excluded_: dict[str, str] = {}
         chosen = self.calibrators
         if chosen is None:
             chosen = [("temperature", TemperatureScaling())]
             numbers = scores.shape[0] * k
             kinds: list[tuple[str, type[PostHocCalibrator], int]] = [
                 ("structured_vector", StructuredVectorScaling, numbers),
-                ("structured_matrix", LooseMatrixScaling, numbers * k),
+                ("structured_matrix", WeakRidgeMatrixScaling, numbers * k),
                 ("isotonic", ShrunkIsotonic, numbers),
             ]
             # With two classes, a vector is the same map as a matrix.
             for name, kind, numbers_per_pass in kinds[1:] if k == 2 else kinds:
                 if np.isneginf(scores).any():
-                    self.left_out_[name] = "it takes no logits of -inf"
+                    self.excluded_[name] = "it takes no logits of -inf"
                 elif numbers_per_pass > MOST_NUMBERS:
-                    self.left_out_[name] = f"{len(scores)} samples of {k} classes are too many"
+                    self.excluded_[name] = f"{len(scores)} samples of {k} classes are too many"
                 else:
                     chosen.append((name, kind()))
+        names = [name for name, _ in chosen]
+        if len({*names, IDENTITY, "mixture"}) < len(names) + 2:
+            raise ValueError(
+                "calibrators must have distinct names other than 'identity' and 'mixture', got "
+                f"{names}."
+            )
         given = {"input": self.input, "classes": list(range(k))}
         return {name: clone(calibrator).set_params(**given) for name, calibrator in chosen}
 

@@ -91,7 +91,7 @@ def fit_at_temperature(
     y: NDArray,
     sample_weight: NDArray | None,
     *,
-    uniform: bool = True,
+    mix_uniform: bool = True,
     near: float | None = None,
 ) -> AtTemperature:
     """Fit the temperature; the search starts at `near`, that of nearly the same samples."""
@@ -100,8 +100,8 @@ def fit_at_temperature(
         y,
         sample_weight,
         DEFAULT_BOUNDS,
-        uniform=uniform,
-        pseudo_errors=float(uniform),
+        uniform=mix_uniform,
+        pseudo_errors=float(mix_uniform),
         near=near,
     )
     return at_temperature(logits, temperature, weight or 0.0)
@@ -119,11 +119,11 @@ class AfterTemperature(PostHocCalibrator):
     uniform_weight_: float
 
     # Whether a uniform component is fitted with the temperature.
-    uniform: bool = True
+    mix_uniform: bool = True
 
     def _shares_temperature(self) -> bool:
         """Whether its temperature is the common one: least log-loss, with a uniform component."""
-        return self.uniform
+        return self.mix_uniform
 
     @abstractmethod
     def _fit_at(
@@ -141,7 +141,7 @@ class AfterTemperature(PostHocCalibrator):
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
-        at = fit_at_temperature(logits, y, sample_weight, uniform=self.uniform)
+        at = fit_at_temperature(logits, y, sample_weight, mix_uniform=self.mix_uniform)
         self._fit_at(at, y, sample_weight)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
@@ -160,25 +160,25 @@ class TemperatureScaling(AfterTemperature):
     overconfident model less confident, T < 1 an underconfident one more confident; the predicted
     class never changes. The uniform component of weight w, fitted together with T, keeps a few
     labels that the model calls nearly impossible from dominating the temperature. With w = 0
-    (``uniform=False``) this is temperature scaling as published [1]_.
+    (``mix_uniform=False``) this is temperature scaling as published [1]_.
 
     Parameters
     ----------
-    criterion : {"nll", "ece"}, default="nll"
-        What the temperature minimizes on the samples given to `fit`. "nll" is the log-loss. "ece"
-        is the expected calibration error (top label, `n_bins` bins of equal width), minimized over
+    criterion : {"log_loss", "ece"}, default="log_loss"
+        What the temperature minimizes on the samples given to `fit`: the log-loss, or with "ece"
+        the expected calibration error (top label, `n_bins` bins of equal width), minimized over
         `grid` [2]_; of equally good temperatures, the one nearest to 1 is taken, and there is no
         uniform component. "ece" fits the noise of the bins: with 200 samples, it raised the
         log-loss on new samples by .029 and even the debiased calibration error by .012, on average
         over the data sets of the guide.
-    uniform : bool, default=True
+    mix_uniform : bool, default=True
         Whether to fit a uniform component with the temperature, under weak priors: one
         pseudo-error is spread over the samples, so that T does not go to 0 if all of them are
         predicted right. False gives temperature scaling as published.
     bounds : tuple of two floats, default=(1e-3, 1e3)
-        Smallest and largest temperature that "nll" may return. The upper bound is returned, with a
-        warning, if the logits contradict the labels; without a uniform component the lower one is,
-        if every sample is predicted right.
+        Smallest and largest temperature that "log_loss" may return. The upper bound is returned,
+        with a warning, if the logits contradict the labels; without a uniform component the lower
+        one is, if every sample is predicted right.
     grid : array-like of shape (n_temperatures,), default=None
         Temperatures for "ece"; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
@@ -197,7 +197,7 @@ class TemperatureScaling(AfterTemperature):
     Warns
     -----
     SkcalibWarning
-        If "nll" ends at a bound.
+        If "log_loss" ends at a bound.
 
     See Also
     --------
@@ -235,8 +235,8 @@ class TemperatureScaling(AfterTemperature):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
-        "criterion": [StrOptions({"nll", "ece"})],
-        "uniform": ["boolean"],
+        "criterion": [StrOptions({"log_loss", "ece"})],
+        "mix_uniform": ["boolean"],
         "bounds": [tuple, list],
         "grid": ["array-like", None],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
@@ -248,8 +248,8 @@ class TemperatureScaling(AfterTemperature):
     def __init__(
         self,
         *,
-        criterion: str = "nll",
-        uniform: bool = True,
+        criterion: str = "log_loss",
+        mix_uniform: bool = True,
         input: str = "logits",
         bounds: tuple[float, float] = DEFAULT_BOUNDS,
         grid: ArrayLike | None = None,
@@ -257,7 +257,7 @@ class TemperatureScaling(AfterTemperature):
         classes: ArrayLike | None = None,
     ) -> None:
         self.criterion = criterion
-        self.uniform = uniform
+        self.mix_uniform = mix_uniform
         self.input = input
         self.bounds = bounds
         self.grid = grid
@@ -266,10 +266,15 @@ class TemperatureScaling(AfterTemperature):
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
-        if self.criterion == "nll":
-            bounds, uniform = _check_bounds(self.bounds), self.uniform
+        if self.criterion == "log_loss":
+            bounds, mix_uniform = _check_bounds(self.bounds), self.mix_uniform
             self.temperature_, weight = fit_temperature(
-                logits, y, sample_weight, bounds, uniform=uniform, pseudo_errors=float(uniform)
+                logits,
+                y,
+                sample_weight,
+                bounds,
+                uniform=mix_uniform,
+                pseudo_errors=float(mix_uniform),
             )
             warn_of_bound(self.temperature_, bounds)
             self.uniform_weight_ = weight or 0.0
@@ -285,12 +290,14 @@ class TemperatureScaling(AfterTemperature):
             self.uniform_weight_ = 0.0
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
-        if self.criterion != "nll":
+        if self.criterion != "log_loss":
             raise ValueError(
-                f"criterion must be 'nll' where X is a dask array, got {self.criterion!r}."
+                f"criterion must be 'log_loss' where X is a dask array, got {self.criterion!r}."
             )
         bounds = _check_bounds(self.bounds)
-        self.temperature_, weight = temperature_in_chunks(data, bounds, uniform=self.uniform)
+        self.temperature_, weight = temperature_in_chunks(
+            data, bounds, mix_uniform=self.mix_uniform
+        )
         warn_of_bound(self.temperature_, bounds)
         self.uniform_weight_ = weight or 0.0
 
@@ -304,7 +311,7 @@ class TemperatureScaling(AfterTemperature):
 
     def _shares_temperature(self) -> bool:
         bounds = _check_bounds(self.bounds)
-        return self.criterion == "nll" and self.uniform and bounds == DEFAULT_BOUNDS
+        return self.criterion == "log_loss" and self.mix_uniform and bounds == DEFAULT_BOUNDS
 
     def _fit_at(
         self,
@@ -320,17 +327,17 @@ class TemperatureScaling(AfterTemperature):
 
 
 def temperature_in_chunks(
-    data: ScoresInChunks, bounds: tuple[float, float], *, uniform: bool
+    data: ScoresInChunks, bounds: tuple[float, float], *, mix_uniform: bool
 ) -> TemperatureFit:
     """Return the temperature of all samples, and the weight of the uniform component."""
-    n, pseudo_errors = data.sum(total_weight), float(uniform)
+    n, pseudo_errors = data.sum(total_weight), float(mix_uniform)
     scores, y, weight = data.sample()
     start = fit_temperature(
         data.calibrator._as_logits(scores),
         y,
         weight,
         bounds,
-        uniform=uniform,
+        uniform=mix_uniform,
         pseudo_errors=pseudo_errors,
     )
 

@@ -23,4 +23,4 @@ def mean_log_loss(proba, y, weight=None):
 
 def alone(cls):
     """The map as published, without a uniform component beside it."""
-    return partial(cls, uniform=False)
+    return partial(cls, mix_uniform=False)

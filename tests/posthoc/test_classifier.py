@@ -66,7 +66,7 @@ def test_the_default_is_a_stack_and_it_helps():
     model = PostHocCalibratedClassifier(GaussianNB()).fit(X[train], y[train])
     assert isinstance(model.calibrator_, StackedCalibration)
     assert model.calibrator_.input == "proba"
-    assert model.calibrator_.weights_["as it is"] < 0.5
+    assert model.calibrator_.weights_["identity"] < 0.5
     plain = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
     assert log_loss(y[test], model.predict_proba(X[test])) < log_loss(y[test], plain)
 

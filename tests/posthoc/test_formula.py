@@ -20,6 +20,7 @@ EDGES = np.array([[0.0, 1, 0, 0], [0.5, 0.5, 0, 0], [1e-9, 1 - 1e-9, 0, 0], [0.2
 def read(text, X):
     """Return the probabilities of the docstring of `to_json`, line by line."""
     found = json.loads(text)
+    assert found["format"] == "skcalib.calibrator 2"
     if found["input"] == "logits":
         z = np.column_stack([np.zeros(len(X)), X]) if X.ndim == 1 else X
         p = softmax(z)
@@ -36,7 +37,7 @@ def softmax(z):
 
 def mapped(formula, z, p):
     kind = formula["kind"]
-    if kind == "as it is":
+    if kind == "identity":
         return p
     if kind == "uniform":
         return np.isfinite(z) / np.isfinite(z).sum(axis=1, keepdims=True)
@@ -53,7 +54,7 @@ def mapped(formula, z, p):
         return softmax(f + formula["intercept"])
     if kind == "confidence":
         return of_confidence(formula, mapped(formula["part"], z, p))
-    assert kind == "each class"
+    assert kind == "one_vs_rest"
     columns = p[:, 1:] if p.shape[1] == 2 else p
     values = [curve(part, q, p.shape[1]) for part, q in zip(formula["curves"], columns.T)]
     if p.shape[1] == 2:
@@ -145,7 +146,7 @@ def test_the_options_of_a_map():
         np.testing.assert_allclose(
             read(binning.to_json(), logits), binning.predict_proba(logits), atol=1e-9
         )
-    beta = fitted("BetaCalibration", logits, y, parameters="am", uniform=False)
+    beta = fitted("BetaCalibration", logits, y, parameters="am", mix_uniform=False)
     np.testing.assert_allclose(read(beta.to_json(), logits), beta.predict_proba(logits), atol=1e-9)
 
 

@@ -13,7 +13,7 @@ from skcalib.posthoc import (
     StructuredVectorScaling,
     TemperatureScaling,
 )
-from skcalib.posthoc._stacking import LooseMatrixScaling, ShrunkIsotonic, folds_at_random
+from skcalib.posthoc._stacking import ShrunkIsotonic, WeakRidgeMatrixScaling, folds_at_random
 
 from ._sample import mean_log_loss, sample
 
@@ -36,8 +36,8 @@ def test_it_is_the_mixture_that_it_says():
     logits, y = sample(500)
     stack = StackedCalibration().fit(logits, y)
     assert sum(stack.weights_.values()) == pytest.approx(1)
-    assert set(stack.log_losses_) == {*stack.weights_, *stack.left_out_, "mixture"}
-    mixed = stack.weights_["as it is"] * softmax(logits, axis=1)
+    assert set(stack.log_losses_) == {*stack.weights_, *stack.excluded_, "mixture"}
+    mixed = stack.weights_["identity"] * softmax(logits, axis=1)
     assert {"temperature", "structured_matrix"} <= set(stack.log_losses_)
     for name, calibrator in stack.calibrators_.items():
         alone = type(calibrator)().fit(logits, y)
@@ -54,7 +54,7 @@ def test_maps_of_ones_own():
     assert list(stack.calibrators_) == ["isotonic", "vector"]
     assert not hasattr(own[0][1], "classes_")
     nothing = StackedCalibration([]).fit(logits, y)
-    assert nothing.weights_ == {"as it is": 1.0}
+    assert nothing.weights_ == {"identity": 1.0}
     np.testing.assert_allclose(nothing.predict_proba(logits), softmax(logits, axis=1))
 
 
@@ -97,7 +97,7 @@ def test_weights_follow_from_what_the_maps_say_of_labels_left_out(n, gained):
     small = (expected < 0.1) & [True, False, True]
     expected[1] += expected[small].sum()
     expected[small] = 0
-    found = [stack.weights_.get(name, 0.0) for name in ("as it is", "a", "b")]
+    found = [stack.weights_.get(name, 0.0) for name in ("identity", "a", "b")]
     np.testing.assert_allclose(found, expected, atol=2e-4)
     mixture = -np.log(expected @ of_label).mean()
     assert stack.log_losses_["mixture"] == pytest.approx(mixture, abs=1e-4)
@@ -109,11 +109,19 @@ def test_what_hardly_counts_is_left_out():
     maps = [("right", Stated(np.full(1001, 0.9))), ("wrong", Stated(np.full(1001, 0.001)))]
     proba, y = np.column_stack([1 - raw, raw]), np.ones(n, dtype=int)
     stack = StackedCalibration(maps, input="proba", classes=[0, 1]).fit(proba, y)
-    assert stack.left_out_ == {"wrong": "its weight is below 10%"}
+    assert stack.excluded_ == {"wrong": "its weight is below 10%"}
     assert list(stack.calibrators_) == ["right"]
-    assert stack.weights_ == {"as it is": 0.0, "right": pytest.approx(1.0)}
+    assert stack.weights_ == {"identity": 0.0, "right": pytest.approx(1.0)}
     assert stack.log_losses_["wrong"] == pytest.approx(-np.log(0.001))
     np.testing.assert_allclose(stack.predict_proba(proba)[:, 1], 0.9)
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ("identity", "a"), ("a", "mixture")])
+def test_names_that_mean_two_components_are_refused(names):
+    logits, y = sample(60, 3)
+    stack = StackedCalibration([(name, TemperatureScaling()) for name in names])
+    with pytest.raises(ValueError, match="calibrators must have distinct names other than"):
+        stack.fit(logits, y)
 
 
 def test_maps_of_one_temperature_are_those_that_stand_alone():
@@ -194,7 +202,7 @@ def test_votes_that_say_little_are_mapped_where_they_say_it():
 def test_two_classes_have_no_vector():
     logits, y = sample(300, 2)
     found = StackedCalibration().fit(logits, y).log_losses_
-    assert list(found)[:-1] == ["as it is", "temperature", "structured_matrix", "isotonic"]
+    assert list(found)[:-1] == ["identity", "temperature", "structured_matrix", "isotonic"]
 
 
 def test_of_many_samples_a_fifth_judges():
@@ -219,10 +227,10 @@ def test_the_matrix_is_drawn_to_its_diagonal_a_tenth_as_strongly():
     """Its slope off the diagonal against the penalized log-loss, by a general solver."""
     logits, y = sample(400, 3, temperature=1.0)
     logits[:, 0] += 0.4 * logits[:, 1]
-    matrix = StackedCalibration([("matrix", LooseMatrixScaling())]).fit(logits, y)
+    matrix = StackedCalibration([("matrix", WeakRidgeMatrixScaling())]).fit(logits, y)
     assert matrix.weights_["matrix"] > 0.5
-    for kind, strength in ((StructuredMatrixScaling, 1.0), (LooseMatrixScaling, 0.1)):
-        found = kind(uniform=False).fit(logits, y)
+    for kind, strength in ((StructuredMatrixScaling, 1.0), (WeakRidgeMatrixScaling, 0.1)):
+        found = kind(mix_uniform=False).fit(logits, y)
         x = log_softmax(logits / found.temperature_, axis=1)
 
         def loss(theta, x=x, strength=strength):
@@ -351,4 +359,4 @@ def test_what_takes_too_long_is_left_out(monkeypatch):
         assert {"temperature", "structured_vector", "structured_matrix", "isotonic"} - set(
             stack.log_losses_
         ) == missing
-        assert {name for name, why in stack.left_out_.items() if why == reason} == missing
+        assert {name for name, why in stack.excluded_.items() if why == reason} == missing

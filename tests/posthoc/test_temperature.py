@@ -18,7 +18,7 @@ from skcalib.posthoc._temperature import top_confidence
 from skcalib.utils import SkcalibWarning
 
 # As published: no uniform component, no prior.
-plain = partial(TemperatureScaling, uniform=False)
+plain = partial(TemperatureScaling, mix_uniform=False)
 
 
 def sample(n=3000, k=6, temperature=2.5, seed=0, scale=4.0):
@@ -92,7 +92,7 @@ def test_sorted_rows_do_not_mislead_the_start():
     assert plain().fit(logits[order], y[order]).temperature_ == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("criterion", ["nll", "ece"])
+@pytest.mark.parametrize("criterion", ["log_loss", "ece"])
 def test_weight_is_repetition_and_zero_weight_is_removal(criterion):
     logits, y = sample(400)
     weight = np.random.default_rng(1).integers(0, 4, len(y))

@@ -107,7 +107,7 @@ def test_a_few_labels_held_for_impossible_do_not_rule_the_map(model):
     # Five samples of which the model is as sure as can be, and wrong.
     wrong[:5] = np.where(np.arange(2) == y[:5, None], -20.0, 20.0)
     beside, alone = (
-        mean_log_loss(model(uniform=uniform).fit(wrong, y).predict_proba(logits)[5:], y[5:])
+        mean_log_loss(model(mix_uniform=uniform).fit(wrong, y).predict_proba(logits)[5:], y[5:])
         for uniform in (True, False)
     )
     assert beside < mean_log_loss(truth[5:], y[5:]) + 0.02
@@ -146,7 +146,7 @@ def test_logits_that_overflow_at_their_temperature():
             warnings.simplefilter("ignore", SkcalibWarning)  # a temperature at its bound
             proba = model().fit(logits, [0, 0, 1, 0]).predict_proba(logits)
         assert np.isfinite(proba).all()
-    small = TemperatureScaling(uniform=False, bounds=(1e-3, 1e-3)).fit(logits, [0, 0, 1, 0])
+    small = TemperatureScaling(mix_uniform=False, bounds=(1e-3, 1e-3)).fit(logits, [0, 0, 1, 0])
     np.testing.assert_array_equal(small.predict_proba(logits), np.eye(2)[[0, 0, 1, 0]])
 
 
@@ -164,8 +164,8 @@ def test_logits_of_minus_infinity_are_options_that_do_not_exist(model):
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     finite = np.where(missing, -1e4, logits)
     if model is TemperatureScaling:
-        temperature = model(uniform=False).fit(finite, y).temperature_
-        assert model(uniform=False).fit(logits, y).temperature_ == pytest.approx(temperature)
+        temperature = model(mix_uniform=False).fit(finite, y).temperature_
+        assert model(mix_uniform=False).fit(logits, y).temperature_ == pytest.approx(temperature)
         # The uniform component is that of the options of the sample.
         raw = softmax(logits / (fitted := model().fit(logits, y)).temperature_, axis=1)
         options = (~missing).sum(axis=1, keepdims=True)
