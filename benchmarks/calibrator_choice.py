@@ -50,11 +50,11 @@ AUTO = '"auto"'
 PARTS = "open", "locked", "fresh"
 OURS = {
     AUTO: StackedCalibration,
-    "temperature": TemperatureScaling,
+    "temperature": partial(TemperatureScaling, mix_uniform=True),
     "ensemble temperature": EnsembleTemperatureScaling,
-    "structured vector": StructuredVectorScaling,
-    "structured matrix": StructuredMatrixScaling,
-    "beta": BetaCalibration,
+    "structured vector": partial(StructuredVectorScaling, mix_uniform=True),
+    "structured matrix": partial(StructuredMatrixScaling, mix_uniform=True),
+    "beta": partial(BetaCalibration, mix_uniform=True),
 }
 PEERS_TWO = {
     "probmetrics temperature": "ts-mix", "scikit-learn sigmoid of log-odds": "sigmoid",

@@ -85,7 +85,7 @@ def calibrators(n_draws, kind):
         logits, y, groups = people(60)
         new, y_new, _ = people(300)
         given = groups if kind == "groups" else None
-        plain = TemperatureScaling().fit(logits, y).predict_proba(new)
+        plain = TemperatureScaling(mix_uniform=True).fit(logits, y).predict_proba(new)
         stack = StackedCalibration().fit(logits, y, groups=given).predict_proba(new)
         yield log_loss(y_new, stack) - log_loss(y_new, plain), 0.0
 

@@ -42,12 +42,14 @@ def three_ways(scores, y, groups, new, new_groups, form):
     """Return the probabilities of new scores by each of the METHODS, fitted on the others."""
     k = y.max() + 1 if scores.ndim == 1 else scores.shape[1]
     given = {"input": form, "classes": list(range(k))}
-    model = GroupwiseCalibration("structured_vector", **given).fit(scores, y, by=groups)
+    model = GroupwiseCalibration(StructuredVectorScaling(mix_uniform=True), **given).fit(
+        scores, y, by=groups
+    )
     one = model.predict_proba(new)
     each = one.copy()
     for group in np.unique(groups):
         rows, of_group = groups == group, new_groups == group
-        alone = StructuredVectorScaling(**given).fit(scores[rows], y[rows])
+        alone = StructuredVectorScaling(mix_uniform=True, **given).fit(scores[rows], y[rows])
         each[of_group] = alone.predict_proba(new[of_group])
     return dict(zip(METHODS, (one, model.predict_proba(new, by=new_groups), each)))
 

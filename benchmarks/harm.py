@@ -205,7 +205,7 @@ def judge(model, tune: Data, new: Data) -> dict[str, float]:
         "calibration_error": debiased_calibration_error(y, proba, labels=model.classes_),
     }
     logits = [np.log(np.clip(model.predict_proba(Z), 1e-7, 1)) for Z in (tune[0], X)]
-    scaling = TemperatureScaling(classes=model.classes_).fit(logits[0], tune[1])
+    scaling = TemperatureScaling(mix_uniform=True, classes=model.classes_).fit(logits[0], tune[1])
     score["calibrated_log_loss"] = losses(scaling.predict_proba(logits[1]), y, model.classes_)
     return score
 
@@ -234,7 +234,7 @@ def promises(plain: BaseEstimator, parts) -> Iterator[dict]:
     yield {"method": "NoveltyDetector", "outliers": float((novel.predict(X_new) < 0).mean())}
     model = clone(plain).fit(X, y)
     logits = [np.log(np.clip(model.predict_proba(Z), 1e-7, 1)) for Z in (tune[0], X_new)]
-    scaled = TemperatureScaling(classes=model.classes_).fit(logits[0], tune[1])
+    scaled = TemperatureScaling(mix_uniform=True, classes=model.classes_).fit(logits[0], tune[1])
     scores = [np.log(np.clip(scaled.predict_proba(z), 1e-12, 1)) for z in logits]
     shifted = PriorShift(training_scores=scores[0], classes=model.classes_).fit(scores[1])
     before, after = (

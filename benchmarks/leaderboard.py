@@ -188,7 +188,9 @@ def rows_of(found, known, version):
             wanted = {f"{AUTO}, {version}": wanted[AUTO]}
         else:
             wanted["none"] = partial(ours, partial(StackedCalibration, []))
-            wanted |= {"temperature": partial(ours, TemperatureScaling)} | peers(k)
+            wanted |= {
+                "temperature": partial(ours, partial(TemperatureScaling, mix_uniform=True))
+            } | peers(k)
         for name, function in wanted.items():
             if name not in row["scores"]:
                 try:

@@ -57,7 +57,9 @@ def people(data, n_draws):
             for seed in range(min(n_draws, 20)):
                 rows = np.random.default_rng(seed).permutation(len(y))[:N_PICTURES]
                 errors.append(expected_calibration_error(labels[rows], proba[rows]))
-                scaling = TemperatureScaling(input="proba").fit(proba[rows], labels[rows])
+                scaling = TemperatureScaling(mix_uniform=True, input="proba").fit(
+                    proba[rows], labels[rows]
+                )
                 temperatures.append(scaling.temperature_)
             yield {
                 "model": name, "judged by": truth, "draws": len(errors),

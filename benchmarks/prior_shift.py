@@ -51,8 +51,8 @@ MODELS = {
     "logistic": LogisticRegression(max_iter=300),
 }
 CALIBRATORS = {
-    "structured": StructuredMatrixScaling,
-    "temperature": TemperatureScaling,
+    "structured": partial(StructuredMatrixScaling, mix_uniform=True),
+    "temperature": partial(TemperatureScaling, mix_uniform=True),
     "none": partial(StackedCalibration, []),
 }
 CASES = [

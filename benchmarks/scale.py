@@ -76,7 +76,11 @@ def wide_paths(n: int, n_classes: int) -> Iterator[tuple]:
         yield name, *size, partial(getattr(metrics, name), y, proba)
     selector = MaxEntropySelector(fraction=0.3).fit(proba[:10])
     yield "MaxEntropySelector.select", *size, lambda: selector.select(proba)
-    yield "TemperatureScaling.fit", *size, lambda: TemperatureScaling().fit(logits, y)
+    yield (
+        "TemperatureScaling.fit",
+        *size,
+        lambda: TemperatureScaling(mix_uniform=True).fit(logits, y),
+    )
 
 
 def paths() -> Iterator[tuple]:

@@ -33,7 +33,7 @@ def measure(logits, y_test, y_val, human=None):
     `human` are distributions of human labels; "human_kl" is the mean divergence from them.
     """
     proba = proba_of(logits["test"])
-    scaler = TemperatureScaling().fit(logits["val"], y_val)
+    scaler = TemperatureScaling(mix_uniform=True).fit(logits["val"], y_val)
     scaled = calibration(y_test, scaler.predict_proba(logits["test"]))
     row = {
         "accuracy": float((proba.argmax(axis=1) == y_test).mean()),

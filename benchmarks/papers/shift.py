@@ -84,7 +84,7 @@ def measured(task, every_input, name):
     """Return severities as settings, and what was done to the probabilities as methods."""
     plan = Plan(LOSSES[name], task.given)
     net = train(task, plan, cifar.IMAGES, seed=task.seed, watch=False).net
-    clean = TemperatureScaling()
+    clean = TemperatureScaling(mix_uniform=True)
     clean.fit(logits_of(net, task.inputs["val"]).numpy(), task.val_labels["clean"])
     rows = {}
     for (_, severity), inputs in every_input.items():
@@ -110,7 +110,7 @@ def measured(task, every_input, name):
 def _judged(logits, y, clean):
     y = y[: len(logits)]
     test, fit = slice(N_TEST), slice(N_TEST, None)
-    own = TemperatureScaling().fit(logits[fit], y[fit])
+    own = TemperatureScaling(mix_uniform=True).fit(logits[fit], y[fit])
     proba = {
         "last": proba_of(logits[test]),
         "clean temperature": clean.predict_proba(logits[test]),

@@ -150,7 +150,9 @@ def train(task, plan, settings, *, seed, watch=True):
         val = logits_of(trainer.net, task.inputs["val"]).numpy()
         for name, labels in task.val_labels.items():
             # After temperature scaling on the same samples.
-            loss = nll(labels, TemperatureScaling().fit(val, labels).predict_proba(val))
+            loss = nll(
+                labels, TemperatureScaling(mix_uniform=True).fit(val, labels).predict_proba(val)
+            )
             if loss < best[name]:
                 best[name], states[name], epochs[name] = loss, _copy(trainer.net), epoch
     end, last = _copy(trainer.net), all_logits(trainer.net, task)

@@ -294,7 +294,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Examples
         --------
         >>> from skcalib.posthoc import TemperatureScaling
-        >>> scaling = TemperatureScaling(mix_uniform=False).fit([-1.0, 2.0, 1.0], [0, 1, 0])
+        >>> scaling = TemperatureScaling().fit([-1.0, 2.0, 1.0], [0, 1, 0])
         >>> scaling.to_json()
         '{"format": "skcalib.calibrator 2", "classes": [0, 1], "input": "logits", "zero": 1e-07,
         "map": {"kind": "linear", "temperature": ..., "coef": 1.0, "intercept": 0.0,

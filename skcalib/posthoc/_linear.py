@@ -52,7 +52,7 @@ class LinearCalibrator(AfterTemperature):
     def __init__(
         self,
         *,
-        mix_uniform: bool = True,
+        mix_uniform: bool = False,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
@@ -95,6 +95,7 @@ class LinearCalibrator(AfterTemperature):
         self.temperature_, weight = temperature_in_chunks(
             data, DEFAULT_BOUNDS, mix_uniform=self.mix_uniform
         )
+        self._warn_of_lower_bound(self.temperature_)
         scores, y, sample_weight = data.sample()
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear_by_sums(
             partial(data.sum, _sums_of_chunk),
@@ -158,17 +159,19 @@ def _sums_of_chunk(
 class VectorScaling(LinearCalibrator):
     """Scale and shift the logit of every class.
 
-    The probabilities are ``softmax(v * z / T + b)`` [1]_, mixed with a uniform component and
-    fitted by least log-loss. z are the logits less their mean over the classes, so a constant
-    added to all logits of a sample changes nothing. Unlike a temperature, the intercepts correct a
-    model that favors some classes; the predicted class may change. The map has no penalty: with
-    few samples per class, :class:`StructuredVectorScaling` is safer.
+    The probabilities are ``softmax(v * z / T + b)``, fitted by least log-loss [1]_. z are the
+    logits less their mean over the classes, so a constant added to all logits of a sample changes
+    nothing. Unlike a temperature, the intercepts correct a model that favors some classes; the
+    predicted class may change. The map has no penalty: with few samples per class,
+    :class:`StructuredVectorScaling` is safer.
 
     Parameters
     ----------
-    mix_uniform : bool, default=True
-        Whether to mix the map with a uniform component, fitted along, so that a few labels that
-        the model calls nearly impossible do not dominate the fit.
+    mix_uniform : bool, default=False
+        Whether to mix the map with a uniform component of weight w, ``(1 - w) map + w /
+        n_classes``, fitted along under a weak prior (as in :class:`TemperatureScaling`), so that a
+        few labels that the model calls nearly impossible do not dominate the fit. It is this
+        package's own, and no part of the published map.
     max_iter : int, default=200
         Maximum number of iterations of the solver, Newton's method with conjugate gradients.
     input, classes : of :class:`PostHocCalibrator`
@@ -176,13 +179,13 @@ class VectorScaling(LinearCalibrator):
     Attributes
     ----------
     temperature_ : float
-        The temperature T, fitted first (together with a uniform component).
+        The temperature T, fitted first.
     coef_ : ndarray of shape (n_classes,)
         The slopes v; 1 is temperature scaling.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight w of the uniform component; 0 with ``mix_uniform=False``.
+        The weight w of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -190,6 +193,8 @@ class VectorScaling(LinearCalibrator):
 
     Warns
     -----
+    SkcalibWarning
+        If the temperature is at its lower bound, because every sample is predicted right.
     ConvergenceWarning
         If the solver stops at `max_iter`.
 
@@ -232,12 +237,12 @@ class VectorScaling(LinearCalibrator):
 class StructuredVectorScaling(LinearCalibrator):
     """Temperature scaling, then a slope and intercept per class, as far as the data support them.
 
-    The probabilities are ``softmax(v * log_softmax(logits / T) + b)``, mixed with a uniform
-    component. A ridge penalty of K / n draws v to 1 [1]_, and one of K / (10 n) draws b to 0; K is
-    the number of classes and n the sum of the sample weights. So with few samples this is
-    temperature scaling, and there is nothing to tune. The paper has K / n for b too, which keeps
-    few samples from correcting class frequencies. Use it for hundreds of classes, where a matrix
-    has too many entries; with two classes it is beta calibration with a ridge.
+    The probabilities are ``softmax(v * log_softmax(logits / T) + b)``. A ridge penalty of K / n
+    draws v to 1 [1]_, and one of K / (10 n) draws b to 0; K is the number of classes and n the sum
+    of the sample weights. So with few samples this is temperature scaling, and there is nothing to
+    tune. The paper has K / n for b too, which keeps few samples from correcting class frequencies.
+    Use it for hundreds of classes, where a matrix has too many entries; with two classes it is
+    beta calibration with a ridge.
 
     Parameters
     ----------
@@ -246,13 +251,13 @@ class StructuredVectorScaling(LinearCalibrator):
     Attributes
     ----------
     temperature_ : float
-        The temperature T, fitted first (together with a uniform component).
+        The temperature T, fitted first.
     coef_ : ndarray of shape (n_classes,)
         The slopes v; 1 is temperature scaling.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``mix_uniform=False``.
+        The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -278,7 +283,7 @@ class StructuredVectorScaling(LinearCalibrator):
     >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
     >>> scaling = StructuredVectorScaling().fit(3 * logits + [0, 1, 0], y)
     >>> scaling.coef_.round(1)
-    array([1.1, 1.1, 1. ])
+    array([1.1, 1. , 1. ])
     """
 
     _vector = True
@@ -287,11 +292,11 @@ class StructuredVectorScaling(LinearCalibrator):
 class StructuredMatrixScaling(LinearCalibrator):
     """Temperature scaling, then as much of a matrix as the data support.
 
-    The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, mixed with a uniform
-    component. With few samples this is temperature scaling, with more there are slopes and
-    intercepts per class, with many a full matrix; there is nothing to tune. Ridge penalties draw W
-    to the identity [1]_: K / n on the diagonal and K (K - 1) / n elsewhere, with K classes and n
-    the sum of the sample weights. One of K / (10 n), where the paper has K / n, draws b to 0.
+    The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``. With few samples this is
+    temperature scaling, with more there are slopes and intercepts per class, with many a full
+    matrix; there is nothing to tune. Ridge penalties draw W to the identity [1]_: K / n on the
+    diagonal and K (K - 1) / n elsewhere, with K classes and n the sum of the sample weights. One
+    of K / (10 n), where the paper has K / n, draws b to 0.
 
     Parameters
     ----------
@@ -300,13 +305,13 @@ class StructuredMatrixScaling(LinearCalibrator):
     Attributes
     ----------
     temperature_ : float
-        The temperature T, fitted first (together with a uniform component).
+        The temperature T, fitted first.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix W; row k gives the logit of class k. The identity is temperature scaling.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``mix_uniform=False``.
+        The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -340,12 +345,12 @@ class StructuredMatrixScaling(LinearCalibrator):
 class MatrixScaling(LinearCalibrator):
     """Map the logits, after temperature scaling, by a matrix and an intercept.
 
-    The probabilities are ``softmax(z / T @ W.T + b)`` [1]_, mixed with a uniform component and
-    fitted by least log-loss; z are the logits less their mean over the classes. The map has
-    K (K + 1) parameters for K classes and would overfit with few samples or many classes: so
-    penalties draw W to the identity and b to 0, that is to temperature scaling, the more the fewer
-    samples there are. The default strengths are those published for structured scaling [2]_, which
-    maps log-probabilities; with all strengths 0 this is multinomial logistic regression.
+    The probabilities are ``softmax(z / T @ W.T + b)``, fitted by least log-loss [1]_; z are the
+    logits less their mean over the classes. The map has K (K + 1) parameters for K classes and
+    would overfit with few samples or many classes: so penalties draw W to the identity and b to 0,
+    that is to temperature scaling, the more the fewer samples there are. The default strengths are
+    those published for structured scaling [2]_, which maps log-probabilities; with all strengths 0
+    this is multinomial logistic regression.
 
     Parameters
     ----------
@@ -363,13 +368,13 @@ class MatrixScaling(LinearCalibrator):
     Attributes
     ----------
     temperature_ : float
-        The temperature T, fitted first (together with a uniform component).
+        The temperature T, fitted first.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix W; row k gives the logit of class k. The identity is temperature scaling.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``mix_uniform=False``.
+        The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -413,7 +418,7 @@ class MatrixScaling(LinearCalibrator):
         diagonal_penalty: float = 1.0,
         off_diagonal_penalty: float = 1.0,
         intercept_penalty: float = 1.0,
-        mix_uniform: bool = True,
+        mix_uniform: bool = False,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
@@ -436,11 +441,11 @@ class MatrixScaling(LinearCalibrator):
 class DirichletCalibration(MatrixScaling):
     """Map the log-probabilities by a matrix with a free diagonal, and an intercept.
 
-    The probabilities are ``softmax(log(p) / T @ W.T + b)``, mixed with a uniform component; p are
-    the probabilities of the model. This is the exact map if p has a Dirichlet distribution in
-    every class [1]_. As in the paper, penalties act on the entries off the diagonal and on the
-    intercepts, and not on the diagonal; :class:`StructuredMatrixScaling` penalizes all of them.
-    With two classes and no penalties this is beta calibration.
+    The probabilities are ``softmax(log(p) / T @ W.T + b)``; p are the probabilities of the model.
+    This is the exact map if p has a Dirichlet distribution in every class [1]_. As in the paper,
+    penalties act on the entries off the diagonal and on the intercepts, and not on the diagonal;
+    :class:`StructuredMatrixScaling` penalizes all of them. With two classes and no penalties this
+    is beta calibration.
 
     Parameters
     ----------
@@ -452,13 +457,13 @@ class DirichletCalibration(MatrixScaling):
     Attributes
     ----------
     temperature_ : float
-        The temperature T, fitted first (together with a uniform component).
+        The temperature T, fitted first.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix W; row k gives the logit of class k. The identity is temperature scaling.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     uniform_weight_ : float
-        The weight of the uniform component; 0 with ``mix_uniform=False``.
+        The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
@@ -494,7 +499,7 @@ class DirichletCalibration(MatrixScaling):
         diagonal_penalty: float = 0.0,
         off_diagonal_penalty: float = 1.0,
         intercept_penalty: float = 1.0,
-        mix_uniform: bool = True,
+        mix_uniform: bool = False,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,

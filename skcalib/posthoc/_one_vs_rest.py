@@ -308,10 +308,9 @@ class BetaMap(NamedTuple):
 class BetaCalibration(OneVsRestCalibrator):
     """Map every probability by the ratio of two beta densities.
 
-    A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, mixed with a
-    uniform component, ``(1 - w) expit(...) + w / n_classes``, and fitted by least log-loss. Unlike
-    Platt scaling, the family contains the identity (a = b = 1, c = 0), so a calibrated model stays
-    calibrated [1]_.
+    A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, fitted by least
+    log-loss [1]_. Unlike Platt scaling, the family contains the identity (a = b = 1, c = 0), so a
+    calibrated model stays calibrated.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
     are divided by their sum, so they are calibrated less well. With two classes there is one map.
@@ -321,8 +320,11 @@ class BetaCalibration(OneVsRestCalibrator):
     parameters : {"abm", "am", "ab"}, default="abm"
         "abm" fits a, b and c; "am" sets a = b, which is Platt scaling of the logit; "ab" sets
         c = 0.
-    mix_uniform : bool, default=True
-        Whether to fit a uniform component with every map; False is beta calibration as published.
+    mix_uniform : bool, default=False
+        Whether to mix every map with a uniform component, ``(1 - w) expit(...) + w / n_classes``,
+        fitted along under a weak prior, so that a few labels that the model calls nearly
+        impossible do not dominate the fit. It is this package's own, and no part of the published
+        map.
     input : {"logits", "proba"}, default="logits"
         What X holds: logits, whose softmax are probabilities, or probabilities. They are clipped
         to [1e-7, 1 - 1e-7].
@@ -331,7 +333,8 @@ class BetaCalibration(OneVsRestCalibrator):
     Attributes
     ----------
     calibrators_ : list of BetaMap
-        ``a``, ``b``, ``c`` and ``uniform_weight`` (w) of every calibrated class.
+        ``a``, ``b``, ``c`` and ``uniform_weight`` (w; 0 unless `mix_uniform`) of every calibrated
+        class.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X.
 
@@ -358,7 +361,7 @@ class BetaCalibration(OneVsRestCalibrator):
     >>> proba = np.array([0.1, 0.2, 0.3, 0.6, 0.8, 0.9, 0.99, 0.99])
     >>> beta = BetaCalibration(input="proba").fit(proba, [0, 0, 1, 0, 1, 1, 1, 0])
     >>> beta.predict_proba([0.3, 0.99]).round(2)
-    array([[0.65, 0.35],
+    array([[0.66, 0.34],
            [0.29, 0.71]])
     """
 
@@ -372,7 +375,7 @@ class BetaCalibration(OneVsRestCalibrator):
         self,
         *,
         parameters: str = "abm",
-        mix_uniform: bool = True,
+        mix_uniform: bool = False,
         input: str = "logits",
         classes: ArrayLike | None = None,
     ) -> None:

@@ -76,6 +76,8 @@ class ShrunkIsotonic(AfterTemperature):
         Log-odds after temperature scaling, and the log-odds that they are mapped to.
     """
 
+    mix_uniform = True
+
     def _fit_at(
         self,
         at: AtTemperature,
@@ -172,10 +174,11 @@ class StackedCalibration(PostHocCalibrator):
         Names and calibrators, the simplest first; clones are fitted, with `input` and `classes`
         set to those of the stack. None means :class:`TemperatureScaling`,
         :class:`StructuredVectorScaling`, :class:`StructuredMatrixScaling` with a tenth of the
-        ridge off the diagonal, and a smoothed isotonic map of the confidence. With two classes
-        the vector is left out, because the matrix is the same map. To save time, the matrix is
-        left out if ``n_samples * n_classes**2`` exceeds 5e7, and all but the temperature if
-        ``n_samples * n_classes`` does. The unchanged probabilities always take part.
+        ridge off the diagonal, all with ``mix_uniform=True``, and a smoothed isotonic map of the
+        confidence at that temperature. With two classes the vector is left out, because the matrix
+        is the same map. To save time, the matrix is left out if ``n_samples * n_classes**2``
+        exceeds 5e7, and all but the temperature if ``n_samples * n_classes`` does. The unchanged
+        probabilities always take part.
     input : {"logits", "proba"}, default="logits"
         What X holds. A logit of -inf is an option that the sample does not have; of the default
         calibrators, only the temperature is used then.
@@ -344,21 +347,21 @@ class StackedCalibration(PostHocCalibrator):
         self.excluded_: dict[str, str] = {}
         chosen = self.calibrators
         if chosen is None:
-            chosen = [("temperature", TemperatureScaling())]
+            chosen = [("temperature", TemperatureScaling(mix_uniform=True))]
             numbers = scores.shape[0] * k
-            kinds: list[tuple[str, type[PostHocCalibrator], int]] = [
-                ("structured_vector", StructuredVectorScaling, numbers),
-                ("structured_matrix", WeakRidgeMatrixScaling, numbers * k),
-                ("isotonic", ShrunkIsotonic, numbers),
+            others: list[tuple[str, PostHocCalibrator, int]] = [
+                ("structured_vector", StructuredVectorScaling(mix_uniform=True), numbers),
+                ("structured_matrix", WeakRidgeMatrixScaling(mix_uniform=True), numbers * k),
+                ("isotonic", ShrunkIsotonic(), numbers),
             ]
             # With two classes, a vector is the same map as a matrix.
-            for name, kind, numbers_per_pass in kinds[1:] if k == 2 else kinds:
+            for name, calibrator, numbers_per_pass in others[1:] if k == 2 else others:
                 if np.isneginf(scores).any():
                     self.excluded_[name] = "it takes no logits of -inf"
                 elif numbers_per_pass > MOST_NUMBERS:
                     self.excluded_[name] = f"{len(scores)} samples of {k} classes are too many"
                 else:
-                    chosen.append((name, kind()))
+                    chosen.append((name, calibrator))
         names = [name for name, _ in chosen]
         if len({*names, IDENTITY, "mixture"}) < len(names) + 2:
             raise ValueError(
@@ -391,7 +394,7 @@ class StackedCalibration(PostHocCalibrator):
             before: Any = None if near is None else near[name]
             if at is None:
                 start = None if before is None else before.temperature_
-                at = fit_at_temperature(logits, y, weight, near=start)
+                at = fit_at_temperature(logits, y, weight, mix_uniform=True, near=start)
             calibrator._fit_at(at, y, weight, before)
         return fitted
 

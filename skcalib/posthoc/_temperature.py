@@ -91,7 +91,7 @@ def fit_at_temperature(
     y: NDArray,
     sample_weight: NDArray | None,
     *,
-    mix_uniform: bool = True,
+    mix_uniform: bool,
     near: float | None = None,
 ) -> AtTemperature:
     """Fit the temperature; the search starts at `near`, that of nearly the same samples."""
@@ -119,11 +119,19 @@ class AfterTemperature(PostHocCalibrator):
     uniform_weight_: float
 
     # Whether a uniform component is fitted with the temperature.
-    mix_uniform: bool = True
+    mix_uniform: bool
 
     def _shares_temperature(self) -> bool:
         """Whether its temperature is the common one: least log-loss, with a uniform component."""
         return self.mix_uniform
+
+    def _warn_of_lower_bound(self, temperature: float) -> None:
+        """Warn where every sample is predicted right, so that no temperature is the best.
+
+        At the upper bound the scores mislead, which the map that follows may correct.
+        """
+        if temperature == DEFAULT_BOUNDS[0]:
+            warn_of_bound(temperature, DEFAULT_BOUNDS)
 
     @abstractmethod
     def _fit_at(
@@ -142,6 +150,7 @@ class AfterTemperature(PostHocCalibrator):
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
         at = fit_at_temperature(logits, y, sample_weight, mix_uniform=self.mix_uniform)
+        self._warn_of_lower_bound(at.temperature)
         self._fit_at(at, y, sample_weight)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
@@ -156,29 +165,35 @@ class AfterTemperature(PostHocCalibrator):
 class TemperatureScaling(AfterTemperature):
     """Divide the logits of a model by one temperature, fitted on held-out samples.
 
-    The probabilities are ``(1 - w) softmax(logits / T) + w / n_classes``. T > 1 makes an
-    overconfident model less confident, T < 1 an underconfident one more confident; the predicted
-    class never changes. The uniform component of weight w, fitted together with T, keeps a few
-    labels that the model calls nearly impossible from dominating the temperature. With w = 0
-    (``mix_uniform=False``) this is temperature scaling as published [1]_.
+    The probabilities are ``softmax(logits / T)``, with the T of least mean log-loss [1]_. T > 1
+    makes an overconfident model less confident, T < 1 an underconfident one more confident; the
+    predicted class never changes.
+
+    A few labels that the model calls nearly impossible can dominate this T, and if every sample is
+    predicted right, there is none: the log-loss falls all the way to T = 0. With
+    ``mix_uniform=True`` the probabilities are ``(1 - w) softmax(logits / T) + w / n_classes``, and
+    w is fitted together with T, under weak priors.
 
     Parameters
     ----------
     criterion : {"log_loss", "ece"}, default="log_loss"
         What the temperature minimizes on the samples given to `fit`: the log-loss, or with "ece"
         the expected calibration error (top label, `n_bins` bins of equal width), minimized over
-        `grid` [2]_; of equally good temperatures, the one nearest to 1 is taken, and there is no
-        uniform component. "ece" fits the noise of the bins: with 200 samples, it raised the
+        `grid` [2]_; of equally good temperatures, the one nearest to 1 is taken, and
+        `mix_uniform` is ignored. "ece" fits the noise of the bins: with 200 samples, it raised the
         log-loss on new samples by .029 and even the debiased calibration error by .012, on average
         over the data sets of the guide.
-    mix_uniform : bool, default=True
-        Whether to fit a uniform component with the temperature, under weak priors: one
-        pseudo-error is spread over the samples, so that T does not go to 0 if all of them are
-        predicted right. False gives temperature scaling as published.
+    mix_uniform : bool, default=False
+        Whether to mix the map with a uniform component, fitted with the temperature. A
+        pseudo-error is spread over the samples: the runner-up of each counts as its label, with a
+        total weight of one sample (of n / 10 if n < 10). So T stays above 0 if all samples are
+        predicted right. A pseudo-sample, which is of the uniform component with probability 1 / (n
+        + 1), keeps w above 0. Both are this package's own, not the paper's. ``calibrator="auto"``
+        (:class:`StackedCalibration`) sets it.
     bounds : tuple of two floats, default=(1e-3, 1e3)
         Smallest and largest temperature that "log_loss" may return. The upper bound is returned,
-        with a warning, if the logits contradict the labels; without a uniform component the lower
-        one is, if every sample is predicted right.
+        with a warning, if the logits contradict the labels; the lower one is, unless
+        `mix_uniform`, if every sample is predicted right.
     grid : array-like of shape (n_temperatures,), default=None
         Temperatures for "ece"; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
@@ -190,7 +205,7 @@ class TemperatureScaling(AfterTemperature):
     temperature_ : float
         The temperature T.
     uniform_weight_ : float
-        The weight w of the uniform component; 0 without one.
+        The weight w of the uniform component; 0 unless `mix_uniform`.
     classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
         Labels, number and names of the columns of X.
 
@@ -209,10 +224,10 @@ class TemperatureScaling(AfterTemperature):
 
     Notes
     -----
-    `sample_weight` counts samples: doubling all weights halves the influence of the priors.
-    For two classes X may be the logit of the second class alone (shape ``(n_samples,)`` or
-    ``(n_samples, 1)``), whose probability is ``expit(X / T)``. X keeps its precision, float32 or
-    float64, and sums are in float64, so both give the same temperature.
+    `sample_weight` counts samples: with `mix_uniform`, doubling all weights halves the influence
+    of the priors. For two classes X may be the logit of the second class alone (shape
+    ``(n_samples,)`` or ``(n_samples, 1)``), whose probability is ``expit(X / T)``. X keeps its
+    precision, float32 or float64, and sums are in float64, so both give the same temperature.
 
     References
     ----------
@@ -249,7 +264,7 @@ class TemperatureScaling(AfterTemperature):
         self,
         *,
         criterion: str = "log_loss",
-        mix_uniform: bool = True,
+        mix_uniform: bool = False,
         input: str = "logits",
         bounds: tuple[float, float] = DEFAULT_BOUNDS,
         grid: ArrayLike | None = None,

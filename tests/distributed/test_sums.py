@@ -57,7 +57,7 @@ def test_maps_of_sums(name, monkeypatch):
     for options, X, w in (
         ({}, logits, None),
         ({"input": "proba"}, proba, weight),
-        ({"mix_uniform": False}, logits.astype(np.float32), None),
+        ({"mix_uniform": True}, logits.astype(np.float32), None),
     ):
         expected = getattr(posthoc, name)(**options).fit(X, y, sample_weight=w)
         lazy = None if w is None else chunks(w)
@@ -119,15 +119,15 @@ def test_options_that_do_not_exist():
 def test_every_label_on_top():
     logits = np.random.default_rng(0).normal(size=(300, 3))
     y = logits.argmax(axis=1)
-    for options in ({}, {"mix_uniform": False}):
+    for options in ({}, {"mix_uniform": True}):
         scaling = posthoc.TemperatureScaling(**options)
         temperatures = []
         for X in (logits, chunks(logits)):
             if options:
+                temperatures.append(scaling.fit(X, y).temperature_)
+            else:
                 with pytest.warns(match="lower bound"):
                     temperatures.append(scaling.fit(X, y).temperature_)
-            else:
-                temperatures.append(scaling.fit(X, y).temperature_)
         np.testing.assert_allclose(*temperatures, rtol=1e-5)
 
 

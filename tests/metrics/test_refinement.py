@@ -41,7 +41,7 @@ def test_temperature_changes_nothing(data):
 def test_it_is_the_log_loss_after_temperature_scaling(data):
     y, logits, _ = data
     proba = softmax(logits, axis=1)
-    scaling = TemperatureScaling(input="proba", mix_uniform=False)
+    scaling = TemperatureScaling(input="proba")
     calibrated = scaling.fit(proba, y).predict_proba(proba)
     assert refined_log_loss(y, proba) == pytest.approx(log_loss(y, calibrated), rel=1e-8)
 

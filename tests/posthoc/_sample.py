@@ -1,7 +1,5 @@
 """Scores and labels for the tests of the calibrators."""
 
-from functools import partial
-
 import numpy as np
 from scipy.special import softmax
 
@@ -19,8 +17,3 @@ def sample(n=1500, k=4, *, temperature=2.0, bias=None, seed=0):
 def mean_log_loss(proba, y, weight=None):
     with np.errstate(divide="ignore"):
         return np.average(-np.log(proba[np.arange(len(y)), y]), weights=weight)
-
-
-def alone(cls):
-    """The map as published, without a uniform component beside it."""
-    return partial(cls, mix_uniform=False)

@@ -53,7 +53,7 @@ def test_label_noise_is_the_uniform_part():
     assert fitted.weights_[2] == pytest.approx(0.3, abs=0.04)
     truth = 0.7 * softmax(logits / 2, axis=1) + 0.3 / 4
     mixed = np.abs(fitted.predict_proba(logits) - truth).mean()
-    alone = TemperatureScaling(mix_uniform=False).fit(logits, noisy)
+    alone = TemperatureScaling().fit(logits, noisy)
     assert mixed < np.abs(alone.predict_proba(logits) - truth).mean() / 5
 
 

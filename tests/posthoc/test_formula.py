@@ -146,7 +146,7 @@ def test_the_options_of_a_map():
         np.testing.assert_allclose(
             read(binning.to_json(), logits), binning.predict_proba(logits), atol=1e-9
         )
-    beta = fitted("BetaCalibration", logits, y, parameters="am", mix_uniform=False)
+    beta = fitted("BetaCalibration", logits, y, parameters="am")
     np.testing.assert_allclose(read(beta.to_json(), logits), beta.predict_proba(logits), atol=1e-9)
 
 

@@ -11,17 +11,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from skcalib import posthoc
+from skcalib.posthoc import (
+    BetaCalibration,
+    DirichletCalibration,
+    MatrixScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from skcalib.utils import SkcalibWarning
 
-from ._sample import alone, mean_log_loss, sample
-
-# What stands beside the maps has tests of its own.
-BetaCalibration = alone(posthoc.BetaCalibration)
-DirichletCalibration = alone(posthoc.DirichletCalibration)
-MatrixScaling = alone(posthoc.MatrixScaling)
-StructuredMatrixScaling = alone(posthoc.StructuredMatrixScaling)
-StructuredVectorScaling = alone(posthoc.StructuredVectorScaling)
-TemperatureScaling = alone(posthoc.TemperatureScaling)
-VectorScaling = alone(posthoc.VectorScaling)
+from ._sample import mean_log_loss, sample
 
 WEIGHT = np.random.default_rng(9).uniform(0.2, 2, 400)
 
@@ -34,7 +35,7 @@ def centered(logits):
 
 
 def objective(features, y, theta, penalties):
-    """The mean of the penalized loss as the docstrings tell it, from scratch."""
+    """The mean of the penalized loss of the docstrings, from scratch."""
     k = features.shape[1]
     b = theta[-k:]
     if len(theta) == 2 * k:
@@ -82,7 +83,7 @@ def test_matrix_without_penalty_is_multinomial_regression():
     )
 
 
-@pytest.mark.parametrize("model", [posthoc.VectorScaling(), posthoc.MatrixScaling()])
+@pytest.mark.parametrize("model", [VectorScaling(), MatrixScaling()])
 def test_a_constant_of_a_row_changes_nothing(model):
     logits, y = sample(n=600, bias=[0, 1, 0, -1])
     shifted = logits + 5 * np.random.default_rng(0).normal(size=(600, 1))
@@ -282,3 +283,13 @@ def test_ten_thousand_classes_are_no_matrix(name):
     logits, y = np.random.default_rng(0).normal(size=(20, 10_000)), np.arange(20)
     with pytest.raises(ValueError, match="100,010,000 parameters for 10,000 classes"):
         getattr(posthoc, name)(classes=np.arange(10_000)).fit(logits, y)
+
+
+@pytest.mark.parametrize("model", [VectorScaling, MatrixScaling, StructuredVectorScaling])
+def test_samples_that_are_all_right_give_the_lower_bound_with_a_warning(model):
+    logits, _ = sample(n=60)
+    y = logits.argmax(axis=1)
+    with pytest.warns(SkcalibWarning, match="lower bound, 0.001: the samples are too"):
+        assert model().fit(logits, y).temperature_ == 1e-3
+    mixed = model(mix_uniform=True).fit(logits, y)  # no warning: the prior has a minimum
+    assert mixed.temperature_ > 1e-2

@@ -9,13 +9,10 @@ from scipy.special import expit, softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from skcalib import posthoc
 from skcalib.metrics import expected_calibration_error, score_decomposition
-from skcalib.posthoc import HistogramBinning, IsotonicCalibration
+from skcalib.posthoc import BetaCalibration, HistogramBinning, IsotonicCalibration
 
-from ._sample import alone, mean_log_loss, sample
-
-BetaCalibration = alone(posthoc.BetaCalibration)
+from ._sample import mean_log_loss, sample
 
 WEIGHT = np.random.default_rng(9).uniform(0.2, 2, 600)
 

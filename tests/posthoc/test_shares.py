@@ -56,8 +56,7 @@ def test_the_temperature_is_that_of_the_cross_entropy():
 
     expected = np.exp(minimize_scalar(loss, bracket=(-1, 1)).x)
     found = TemperatureScaling().fit(logits, shares).temperature_
-    # Beside a uniform component and a weak prior.
-    assert found == pytest.approx(expected, rel=0.02)
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_people_who_agree_are_labels():

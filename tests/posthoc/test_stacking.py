@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit, softmax
+from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 
 from skcalib.posthoc import (
@@ -12,6 +13,7 @@ from skcalib.posthoc import (
     StructuredMatrixScaling,
     StructuredVectorScaling,
     TemperatureScaling,
+    VectorScaling,
 )
 from skcalib.posthoc._stacking import ShrunkIsotonic, WeakRidgeMatrixScaling, folds_at_random
 
@@ -40,11 +42,30 @@ def test_it_is_the_mixture_that_it_says():
     mixed = stack.weights_["identity"] * softmax(logits, axis=1)
     assert {"temperature", "structured_matrix"} <= set(stack.log_losses_)
     for name, calibrator in stack.calibrators_.items():
-        alone = type(calibrator)().fit(logits, y)
+        alone = clone(calibrator).fit(logits, y)
         mixed += stack.weights_[name] * alone.predict_proba(logits)
     np.testing.assert_allclose(stack.predict_proba(logits), mixed, rtol=1e-10)
     again = StackedCalibration().fit(logits, y)
     np.testing.assert_array_equal(again.predict_proba(logits), stack.predict_proba(logits))
+
+
+def test_its_own_maps_stand_beside_a_uniform_component():
+    logits, y = sample(500, 3, bias=[1, 0, -1])
+    y[::10] = (y[::10] + 1) % 3
+    stack = StackedCalibration().fit(logits, y)
+    own = [
+        ("temperature", TemperatureScaling(mix_uniform=True)),
+        ("structured_vector", StructuredVectorScaling(mix_uniform=True)),
+        ("structured_matrix", WeakRidgeMatrixScaling(mix_uniform=True)),
+        ("isotonic", ShrunkIsotonic()),
+    ]
+    same = StackedCalibration(own).fit(logits, y)
+    assert same.weights_ == stack.weights_
+    assert same.log_losses_ == stack.log_losses_
+    np.testing.assert_array_equal(same.predict_proba(logits), stack.predict_proba(logits))
+    # A stack of other maps takes them as they are given: by default as published.
+    published = StackedCalibration([("vector", VectorScaling())]).fit(logits, y)
+    assert published.calibrators_["vector"].uniform_weight_ == 0
 
 
 def test_maps_of_ones_own():
@@ -128,10 +149,10 @@ def test_maps_of_one_temperature_are_those_that_stand_alone():
     logits, y = sample(700, 3, bias=[1, 0, -1])
     stack = StackedCalibration().fit(logits, y)
     assert {part.temperature_ for part in stack.calibrators_.values()} == {
-        TemperatureScaling().fit(logits, y).temperature_
+        TemperatureScaling(mix_uniform=True).fit(logits, y).temperature_
     }
     for part in stack.calibrators_.values():
-        alone = type(part)().fit(logits, y)
+        alone = clone(part).fit(logits, y)
         np.testing.assert_allclose(
             part.predict_proba(logits), alone.predict_proba(logits), rtol=1e-12
         )
@@ -142,7 +163,7 @@ def test_the_shrunk_isotonic_map(k):
     """Blocks by scikit-learn, a sample more in each; the other classes keep their shares."""
     logits, y = sample(400, k, temperature=2.0)
     weight = np.random.default_rng(1).integers(1, 4, 400).astype(float)
-    scaling = TemperatureScaling().fit(logits, y, sample_weight=weight)
+    scaling = TemperatureScaling(mix_uniform=True).fit(logits, y, sample_weight=weight)
     proba = scaling.predict_proba(logits)
     column = np.full(400, 1) if k == 2 else proba.argmax(axis=1)
     p, hit = proba[np.arange(400), column], (column == y).astype(float)
@@ -230,7 +251,7 @@ def test_the_matrix_is_drawn_to_its_diagonal_a_tenth_as_strongly():
     matrix = StackedCalibration([("matrix", WeakRidgeMatrixScaling())]).fit(logits, y)
     assert matrix.weights_["matrix"] > 0.5
     for kind, strength in ((StructuredMatrixScaling, 1.0), (WeakRidgeMatrixScaling, 0.1)):
-        found = kind(mix_uniform=False).fit(logits, y)
+        found = kind().fit(logits, y)
         x = log_softmax(logits / found.temperature_, axis=1)
 
         def loss(theta, x=x, strength=strength):

@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from skcalib.posthoc import TemperatureScaling
 from skcalib.posthoc import _temperature as posthoc_temperature
 from skcalib.posthoc._temperature import top_confidence
 from skcalib.utils import SkcalibWarning
-
-# As published: no uniform component, no prior.
-plain = partial(TemperatureScaling, mix_uniform=False)
 
 
 def sample(n=3000, k=6, temperature=2.5, seed=0, scale=4.0):
@@ -45,6 +41,31 @@ def reference(logits, y, weight=None):
     return np.exp(result.x)
 
 
+@pytest.mark.parametrize("n", [100, 500, 5000])
+@pytest.mark.parametrize("random_labels", [0.0, 0.02, 0.1])
+def test_the_default_is_the_least_mean_log_loss_and_nothing_else(n, random_labels):
+    rng = np.random.default_rng(n)
+    logits, y = sample(n, k=5, seed=n)
+    y = np.where(rng.random(n) < random_labels, rng.integers(0, 5, n), y)
+    weight = rng.uniform(0.2, 2, n)
+    for w in (None, weight):
+        fitted = TemperatureScaling().fit(logits, y, sample_weight=w)
+        assert fitted.temperature_ == pytest.approx(reference(logits, y, w), rel=2e-6)
+        assert fitted.uniform_weight_ == 0
+        expected = softmax(logits / fitted.temperature_, axis=1)
+        np.testing.assert_allclose(fitted.predict_proba(logits), expected, rtol=1e-12)
+
+
+def test_random_labels_raise_the_temperature_but_not_beside_a_uniform_component():
+    logits, y = sample(20_000, k=5)
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.random(20_000) < 0.1, rng.integers(0, 5, 20_000), y)
+    assert TemperatureScaling().fit(logits, noisy).temperature_ > 2.8  # 2.5 in truth
+    mixed = TemperatureScaling(mix_uniform=True).fit(logits, noisy)
+    assert mixed.temperature_ == pytest.approx(2.5, abs=0.1)
+    assert mixed.uniform_weight_ == pytest.approx(0.1, abs=0.03)
+
+
 # Few rows, and enough rows for the search to start from a sample of them.
 @pytest.mark.parametrize("n", [200, 20_000])
 @pytest.mark.parametrize("scale", [0.02, 1.0, 50.0])
@@ -52,20 +73,21 @@ def reference(logits, y, weight=None):
 def test_least_log_loss_at_any_scale_of_the_logits(n, scale, dtype):
     logits, y = sample(n)
     logits = (scale * logits).astype(dtype)
-    fitted = plain().fit(logits, y)
+    fitted = TemperatureScaling().fit(logits, y)
     np.testing.assert_allclose(fitted.temperature_, reference(logits, y), rtol=2e-6)
 
 
 def test_temperature_is_recovered():
     logits, y = sample(100_000, temperature=1.7)
-    assert plain().fit(logits, y).temperature_ == pytest.approx(1.7, rel=0.02)
+    assert TemperatureScaling().fit(logits, y).temperature_ == pytest.approx(1.7, rel=0.02)
 
 
 def test_float16_and_float32_agree_with_float64():
     logits = np.round(sample()[0] * 4) / 4
     y = sample()[1]
     wide, *narrow = (
-        plain().fit(logits.astype(d), y).temperature_ for d in (np.float64, np.float32, np.float16)
+        TemperatureScaling().fit(logits.astype(d), y).temperature_
+        for d in (np.float64, np.float32, np.float16)
     )
     np.testing.assert_allclose(narrow, wide, rtol=1e-6)
 
@@ -88,15 +110,17 @@ def test_sorted_rows_do_not_mislead_the_start():
     logits, y = sample(20_000)
     loss = -log_softmax(logits, axis=1)[np.arange(len(y)), y]
     order = np.argsort(loss)
-    expected = plain().fit(logits, y).temperature_
-    assert plain().fit(logits[order], y[order]).temperature_ == pytest.approx(expected, rel=1e-9)
+    expected = TemperatureScaling().fit(logits, y).temperature_
+    assert TemperatureScaling().fit(logits[order], y[order]).temperature_ == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("criterion", ["log_loss", "ece"])
 def test_weight_is_repetition_and_zero_weight_is_removal(criterion):
     logits, y = sample(400)
     weight = np.random.default_rng(1).integers(0, 4, len(y))
-    scaling = plain(criterion=criterion)
+    scaling = TemperatureScaling(criterion=criterion)
     weighted = scaling.fit(logits, y, sample_weight=weight).temperature_
     repeated = scaling.fit(np.repeat(logits, weight, axis=0), np.repeat(y, weight)).temperature_
     assert weighted == pytest.approx(repeated, rel=1e-9)
@@ -105,26 +129,26 @@ def test_weight_is_repetition_and_zero_weight_is_removal(criterion):
 def test_shift_of_a_row_changes_nothing():
     logits, y = sample()
     shift = 100 * np.random.default_rng(1).normal(size=(len(y), 1))
-    assert plain().fit(logits + shift, y).temperature_ == pytest.approx(
-        plain().fit(logits, y).temperature_, rel=1e-9
+    assert TemperatureScaling().fit(logits + shift, y).temperature_ == pytest.approx(
+        TemperatureScaling().fit(logits, y).temperature_, rel=1e-9
     )
 
 
 def test_every_row_right_gives_the_lower_bound():
     logits, _ = sample()
     y = logits.argmax(axis=1)
-    with pytest.warns(SkcalibWarning, match="bound, 0.001: the samples are too few") as told:
-        assert plain().fit(logits, y).temperature_ == 1e-3
-    assert told[0].filename == __file__
+    with pytest.warns(SkcalibWarning, match="bound, 0.001: the samples are too few") as caught:
+        assert TemperatureScaling().fit(logits, y).temperature_ == 1e-3
+    assert caught[0].filename == __file__
     with pytest.warns(SkcalibWarning, match=r"at its lower bound, 0\.5:"):
-        assert plain(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
-    assert plain(bounds=(2, 2)).fit(logits, y).temperature_ == 2
+        assert TemperatureScaling(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
+    assert TemperatureScaling(bounds=(2, 2)).fit(logits, y).temperature_ == 2
 
 
 def test_every_row_right_by_far_gives_the_lower_bound_too():
     # The slope of the log-loss is 0 to the last digit at every temperature in the bounds.
     with pytest.warns(SkcalibWarning, match="lower bound"):
-        assert plain().fit(1e6 * np.eye(4), np.arange(4)).temperature_ == 1e-3
+        assert TemperatureScaling().fit(1e6 * np.eye(4), np.arange(4)).temperature_ == 1e-3
 
 
 def test_logits_that_mislead_give_the_upper_bound():
@@ -133,19 +157,19 @@ def test_logits_that_mislead_give_the_upper_bound():
         pytest.warns(SkcalibWarning, match="at its upper bound, 1000: the logits say little"),
         pytest.warns(SkcalibWarning, match="X is far below chance"),
     ):
-        assert plain().fit(-logits, y).temperature_ == 1e3
+        assert TemperatureScaling().fit(-logits, y).temperature_ == 1e3
 
 
 def test_logits_that_say_nothing_leave_the_temperature_at_one():
-    assert plain().fit(np.full((9, 3), 7.0), np.arange(9) % 3).temperature_ == 1
+    assert TemperatureScaling().fit(np.full((9, 3), 7.0), np.arange(9) % 3).temperature_ == 1
 
 
 def test_optimum_beyond_a_bound_gives_the_bound():
     logits, y = sample()
     with pytest.warns(SkcalibWarning, match="lower bound, 3"):
-        assert plain(bounds=(3, 10)).fit(logits, y).temperature_ == 3
+        assert TemperatureScaling(bounds=(3, 10)).fit(logits, y).temperature_ == 3
     with pytest.warns(SkcalibWarning, match="upper bound, 2"):
-        assert plain(bounds=(0.1, 2)).fit(logits, y).temperature_ == 2
+        assert TemperatureScaling(bounds=(0.1, 2)).fit(logits, y).temperature_ == 2
 
 
 # With and without enough rows for the search to start from a sample of them.
@@ -163,13 +187,13 @@ def test_few_passes_over_the_logits(n, temperature, bounds, monkeypatch):
     monkeypatch.setattr(_temperature_fit, "slope_and_curvature", counted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
-        plain(bounds=bounds).fit(logits, y)
+        TemperatureScaling(bounds=bounds).fit(logits, y)
     assert sum(passed) <= (5 if n > 10_000 else 8) * n
 
 
 def test_prediction_is_the_softmax_at_the_temperature():
     logits, y = sample()
-    fitted = plain().fit(logits, y)
+    fitted = TemperatureScaling().fit(logits, y)
     proba = fitted.predict_proba(logits)
     np.testing.assert_allclose(proba, softmax(logits / fitted.temperature_, axis=1), rtol=1e-12)
     np.testing.assert_array_equal(fitted.transform(logits), proba)
@@ -181,8 +205,8 @@ def test_one_binary_logit_is_two_with_a_zero():
     rng = np.random.default_rng(0)
     logit = 5 * rng.normal(size=2000)
     y = np.where(rng.random(2000) < expit(logit / 2), "yes", "no")
-    fitted = plain().fit(logit, y)
-    both = plain().fit(np.column_stack([0 * logit, logit]), y)
+    fitted = TemperatureScaling().fit(logit, y)
+    both = TemperatureScaling().fit(np.column_stack([0 * logit, logit]), y)
     assert fitted.temperature_ == pytest.approx(both.temperature_, rel=1e-12)
     np.testing.assert_allclose(
         fitted.predict_proba(logit[:, None])[:, 1], expit(logit / fitted.temperature_)
@@ -192,35 +216,35 @@ def test_one_binary_logit_is_two_with_a_zero():
 
 def test_probabilities_give_the_temperature_of_their_logits():
     logits, y = sample(scale=1.5)
-    expected = plain().fit(logits, y).temperature_
+    expected = TemperatureScaling().fit(logits, y).temperature_
     proba = softmax(logits, axis=1)
-    fitted = plain(input="proba").fit(proba, y)
+    fitted = TemperatureScaling(input="proba").fit(proba, y)
     assert fitted.temperature_ == pytest.approx(expected, rel=1e-9)
     two = proba[y < 2, :2] / proba[y < 2, :2].sum(axis=1, keepdims=True)
     label = y[y < 2]
-    assert plain(input="proba").fit(two[:, 1], label).temperature_ == pytest.approx(
-        plain(input="proba").fit(two, label).temperature_, rel=1e-9
+    assert TemperatureScaling(input="proba").fit(two[:, 1], label).temperature_ == pytest.approx(
+        TemperatureScaling(input="proba").fit(two, label).temperature_, rel=1e-9
     )
 
 
 def test_probability_zero_of_the_truth_is_finite():
     proba = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.3, 0.7]] * 5)
-    fitted = plain(input="proba").fit(proba, [0, 0, 1, 1] * 5)
+    fitted = TemperatureScaling(input="proba").fit(proba, [0, 0, 1, 1] * 5)
     assert np.isfinite(fitted.predict_proba(proba)).all()
 
 
 def test_string_labels_and_classes_without_rows():
     logits, y = sample()
     names = np.array(["f", "a", "e", "b", "d", "c"])
-    fitted = plain(classes=names).fit(logits, names[y])
-    assert fitted.temperature_ == plain().fit(logits, y).temperature_
+    fitted = TemperatureScaling(classes=names).fit(logits, names[y])
+    assert fitted.temperature_ == TemperatureScaling().fit(logits, y).temperature_
     np.testing.assert_array_equal(fitted.predict(logits), names[logits.argmax(axis=1)])
     seen = y < 4
-    partial = plain(classes=names).fit(logits[seen], names[y[seen]])
-    assert partial.temperature_ == plain().fit(logits[seen], y[seen]).temperature_
+    partial = TemperatureScaling(classes=names).fit(logits[seen], names[y[seen]])
+    assert partial.temperature_ == TemperatureScaling().fit(logits[seen], y[seen]).temperature_
     assert partial.predict_proba(logits).shape == logits.shape
     with pytest.raises(ValueError, match="6 classes in X and 4 classes in y"):
-        plain().fit(logits[seen], names[y[seen]])
+        TemperatureScaling().fit(logits[seen], names[y[seen]])
 
 
 def test_ece_takes_the_best_of_the_grid():
@@ -233,9 +257,11 @@ def test_ece_takes_the_best_of_the_grid():
         bins = np.ceil(10 * confidence).astype(int)
         return sum(abs((confidence - correct)[bins == b].sum()) for b in np.unique(bins)) / len(y)
 
-    fitted = plain(criterion="ece", grid=grid, n_bins=10).fit(logits, y)
+    fitted = TemperatureScaling(criterion="ece", grid=grid, n_bins=10).fit(logits, y)
     assert fitted.temperature_ == min(grid, key=error)
-    assert plain(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
+    assert (
+        TemperatureScaling(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
+    )
 
 
 def error_on_grid(logits, y, grid, n_bins, weight):
@@ -259,7 +285,7 @@ def test_no_temperature_of_the_grid_is_better(n_bins, temperature, seed):
     # A model whose errors no temperature mends, so that many are about as good.
     logits[:, 0] += rng.normal(size=150)
     weight, grid = rng.uniform(0.5, 2, 150), rng.permutation(np.geomspace(0.05, 20, 90))
-    scaling = plain(criterion="ece", grid=grid, n_bins=n_bins)
+    scaling = TemperatureScaling(criterion="ece", grid=grid, n_bins=n_bins)
     best = scaling.fit(logits, y, sample_weight=weight).temperature_
     errors = error_on_grid(logits, y, grid, n_bins, weight)
     assert errors[grid == best][0] <= errors.min() + 1e-12
@@ -274,7 +300,7 @@ def test_few_temperatures_of_the_grid_are_tried(monkeypatch):
         return top_confidence(logits, temperature)
 
     monkeypatch.setattr(posthoc_temperature, "top_confidence", counted)
-    plain(criterion="ece").fit(logits, y)
+    TemperatureScaling(criterion="ece").fit(logits, y)
     assert len(tried) == len(set(tried)) <= 12
 
 
@@ -282,14 +308,14 @@ def test_ends_of_the_default_grid():
     label = np.arange(60) % 3
     # Every prediction right, and every second: the confidence has to be 1, and as low as can be.
     timid, bold = 0.1 * np.eye(3)[label], 30 * np.eye(3)[label]
-    scaling = plain(criterion="ece")
+    scaling = TemperatureScaling(criterion="ece")
     assert scaling.fit(timid, label).temperature_ == 0.1
     assert scaling.fit(bold, (label + np.arange(60) % 2) % 3).temperature_ == 10.0
 
 
 def test_ece_that_cannot_be_improved_leaves_one():
     logits = np.zeros((4, 2))
-    assert plain(criterion="ece").fit(logits, [0, 1, 0, 1]).temperature_ == 1
+    assert TemperatureScaling(criterion="ece").fit(logits, [0, 1, 0, 1]).temperature_ == 1
 
 
 @pytest.mark.parametrize(
@@ -311,7 +337,7 @@ def test_ece_that_cannot_be_improved_leaves_one():
 )
 def test_bad_parameters_are_named(params, message):
     with pytest.raises(ValueError, match=message):
-        plain(**params).fit([[2.0, 0.0], [0.0, 2.0]], ["a", "b"])
+        TemperatureScaling(**params).fit([[2.0, 0.0], [0.0, 2.0]], ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -326,19 +352,19 @@ def test_bad_parameters_are_named(params, message):
 )
 def test_bad_scores_and_labels_are_named(X, y, message):
     with pytest.raises(ValueError, match=message):
-        plain().fit(X, y)
+        TemperatureScaling().fit(X, y)
 
 
 def test_logits_given_as_probabilities_are_an_error():
     with pytest.raises(ValueError, match=r"X must hold probabilities in \[0, 1\]"):
-        plain(input="proba").fit([[3.0, -1.0], [0.0, 1.0]], [0, 1])
+        TemperatureScaling(input="proba").fit([[3.0, -1.0], [0.0, 1.0]], [0, 1])
 
 
 def test_pipeline_citizen():
     pandas = pytest.importorskip("pandas")
     logits, y = sample()
     frame = pandas.DataFrame(logits, columns=list("abcdef"))
-    fitted = plain().fit(frame, y).set_output(transform="pandas")
+    fitted = TemperatureScaling().fit(frame, y).set_output(transform="pandas")
     out = fitted.transform(frame)
     assert list(out.columns) == [f"proba_{k}" for k in range(6)]
     again = pickle.loads(pickle.dumps(fitted))

@@ -1,6 +1,7 @@
 """The uniform component: fitted together with every map, on a prior of one sample."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_temperature_and_weight_are_optimal_together(noise, weighted):
         pseudo_error = np.average(np.logaddexp(0, beta * gap), weights=weight)
         return mean_log_loss(proba, y, weight) + prior(w, n) + pseudo_error / n
 
-    fitted = TemperatureScaling().fit(logits, y, sample_weight=weight)
+    fitted = TemperatureScaling(mix_uniform=True).fit(logits, y, sample_weight=weight)
     w = fitted.uniform_weight_
     theta = np.array([-np.log(fitted.temperature_), np.log(w / (1 - w))])
     best = minimize(objective, theta + 0.3, method="Nelder-Mead",
@@ -71,7 +72,7 @@ def test_temperature_and_weight_are_optimal_together(noise, weighted):
 @pytest.mark.parametrize("model", LINEAR)
 def test_linear_maps_and_weight_are_optimal_together(model):
     logits, y = noisy()
-    fitted, n, k = model().fit(logits, y), 600, 3
+    fitted, n, k = model(mix_uniform=True).fit(logits, y), 600, 3
     # A constant of a row says nothing: vectors and matrices read it centered.
     scaled = (logits - logits.mean(axis=1, keepdims=True)) / fitted.temperature_
     if model is DirichletCalibration:
@@ -117,17 +118,29 @@ def test_a_few_labels_held_for_impossible_do_not_rule_the_map(model):
 
 @pytest.mark.parametrize(
     "model",
-    [TemperatureScaling, StructuredVectorScaling, StructuredMatrixScaling, StackedCalibration],
+    [
+        TemperatureScaling(mix_uniform=True),
+        StructuredVectorScaling(mix_uniform=True),
+        StructuredMatrixScaling(mix_uniform=True),
+        StackedCalibration(),
+    ],
 )
 def test_samples_that_are_all_right_leave_room_for_errors(model):
     logits, y = sample(n=4000, k=3, temperature=1.0)
     right = logits.argmax(axis=1) == y
     some = np.flatnonzero(right)[:100]
-    proba = model().fit(logits[some], y[some]).predict_proba(logits)
+    proba = model.fit(logits[some], y[some]).predict_proba(logits)
     assert mean_log_loss(proba, y) < 2 * mean_log_loss(softmax(logits, axis=1), y)
 
 
-@pytest.mark.parametrize("model", [EnsembleTemperatureScaling, StackedCalibration, *KNOWN])
+MIXED = [
+    EnsembleTemperatureScaling,
+    StackedCalibration,
+    *(partial(model, mix_uniform=True) for model in KNOWN),
+]
+
+
+@pytest.mark.parametrize("model", MIXED)
 def test_exact_zeros_of_the_label(model):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 300)
@@ -141,35 +154,40 @@ def test_exact_zeros_of_the_label(model):
 
 def test_logits_that_overflow_at_their_temperature():
     logits = np.array([[1e38, 0], [2e38, 0], [0, 1e38], [1e37, 0]], dtype=np.float32)
-    for model in (TemperatureScaling, EnsembleTemperatureScaling):
+    for model in (partial(TemperatureScaling, mix_uniform=True), EnsembleTemperatureScaling):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SkcalibWarning)  # a temperature at its bound
             proba = model().fit(logits, [0, 0, 1, 0]).predict_proba(logits)
         assert np.isfinite(proba).all()
-    small = TemperatureScaling(mix_uniform=False, bounds=(1e-3, 1e-3)).fit(logits, [0, 0, 1, 0])
+    small = TemperatureScaling(bounds=(1e-3, 1e-3)).fit(logits, [0, 0, 1, 0])
     np.testing.assert_array_equal(small.predict_proba(logits), np.eye(2)[[0, 0, 1, 0]])
 
 
 @pytest.mark.parametrize(
-    "model", [TemperatureScaling, EnsembleTemperatureScaling, StackedCalibration]
+    "model",
+    [
+        TemperatureScaling(mix_uniform=True),
+        EnsembleTemperatureScaling(),
+        StackedCalibration(),
+    ],
 )
 def test_logits_of_minus_infinity_are_options_that_do_not_exist(model):
     logits, y = noisy(n=900, k=5)
     missing = np.random.default_rng(3).random((900, 5)) < 0.3
     missing[np.arange(900), y] = False
     logits = np.where(missing, -np.inf, logits)
-    proba = model().fit(logits, y).predict_proba(logits)
+    proba = model.fit(logits, y).predict_proba(logits)
     np.testing.assert_array_equal(proba[missing], 0)
     assert (proba[~missing] > 0).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     finite = np.where(missing, -1e4, logits)
-    if model is TemperatureScaling:
-        temperature = model(mix_uniform=False).fit(finite, y).temperature_
-        assert model(mix_uniform=False).fit(logits, y).temperature_ == pytest.approx(temperature)
+    if isinstance(model, TemperatureScaling):
+        temperature = TemperatureScaling().fit(finite, y).temperature_
+        assert TemperatureScaling().fit(logits, y).temperature_ == pytest.approx(temperature)
         # The uniform component is that of the options of the sample.
-        raw = softmax(logits / (fitted := model().fit(logits, y)).temperature_, axis=1)
+        raw = softmax(logits / model.temperature_, axis=1)
         options = (~missing).sum(axis=1, keepdims=True)
-        w = fitted.uniform_weight_
+        w = model.uniform_weight_
         np.testing.assert_allclose(proba, np.where(missing, 0, (1 - w) * raw + w / options))
 
 
@@ -212,4 +230,4 @@ def test_wrong_labels_cost_no_iterations(model):
     """Newton's steps know how the best weight of the uniform component moves with the map."""
     logits, y = sample(1000, 3)
     y[::10] = (y[::10] + 1) % 3
-    assert model().fit(logits, y).n_iter_ <= 5
+    assert model(mix_uniform=True).fit(logits, y).n_iter_ <= 5
