@@ -301,7 +301,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Relative squared distance to every class.
+        """Return the relative squared distance to every class.
 
         Parameters
         ----------
@@ -311,8 +311,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         Returns
         -------
         distances : ndarray or dask array of shape (n_samples, n_classes)
-            float32 for float16 and float32 input, float64 otherwise. Plain squared distances
-            with ``relative=False``. Lazy where X is a dask array.
+            Of dtype float32 for float16 and float32 input, float64 otherwise. Plain squared
+            distances with ``relative=False``. Lazy where X is a dask array.
         """
         check_is_fitted(self)
         if is_chunked(X):
@@ -442,7 +442,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     def leave_one_out_transform(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray:
-        """Distances of the fitted samples to every class, each left out of the fit.
+        """Return distances of the fitted samples to every class, each left out of the fit.
 
         Parameters
         ----------

@@ -54,6 +54,8 @@ def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
 class CorrectnessHistory:
     """How often each training sample has been classified correctly so far [1]_.
 
+    The loss asks for confidence in the order of these fractions, in [0, 1]; larger = easier.
+
     Parameters
     ----------
     n_samples : int

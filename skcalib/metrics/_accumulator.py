@@ -499,7 +499,13 @@ class CalibrationAccumulator:
         self._columns = None if state["_columns"] is None else tuple(state["_columns"])
 
     def curve(self) -> ReliabilityCurve:
-        """Return what :func:`reliability_curve` does, for all samples so far."""
+        """Return what :func:`reliability_curve` does, for all samples so far.
+
+        Returns
+        -------
+        curve : ReliabilityCurve
+            Accuracy and mean confidence of every bin, its weight and the edges.
+        """
         self._check_not_empty()
         return curve_of(Bins(self.edges_, self.sums_))
 

@@ -222,9 +222,8 @@ def expected_calibration_error(
         share.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. Dask arrays: the expected, the maximum and the debiased
-        error and :func:`~skcalib.metrics.reliability_curve` add up their chunks where they are,
-        scores of single samples are lazy, other metrics raise an error.
+        by them, or of the positive class. Of dask arrays, scores of single samples are lazy;
+        errors add up in a :class:`~skcalib.metrics.CalibrationAccumulator`.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -427,7 +426,7 @@ def ks_calibration_error(
     --------
     expected_calibration_error : With bins.
     smooth_calibration_error : With a kernel.
-    calibration_test : Is the error larger than chance makes it?
+    calibration_test : Whether the error is larger than chance makes it.
 
     References
     ----------

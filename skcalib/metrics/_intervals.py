@@ -457,7 +457,7 @@ def calibration_error_interval(
 
     See Also
     --------
-    calibration_test : Is there an error at all?
+    calibration_test : Whether there is an error at all.
     groupwise_calibration_error : The interval of every group.
     compare_calibration : The interval of the difference of two models.
 
@@ -536,7 +536,7 @@ def calibration_test(
     pos_label: Any = None,
     **options: Any,
 ) -> CalibrationTestResult:
-    """Test whether a model is calibrated: is its error larger than chance makes it?
+    """Test whether the calibration error of a model is larger than chance makes it.
 
     The null hypothesis is that labels follow the probabilities. Labels are drawn from the
     probabilities `n_resamples` times (consistency resampling [1]_), and the p-value is the
@@ -573,7 +573,7 @@ def calibration_test(
 
     See Also
     --------
-    calibration_error_interval : How large may the error be?
+    calibration_error_interval : How large the error may be.
     groupwise_calibration_error : A corrected p-value for every group.
 
     Notes

@@ -227,6 +227,11 @@ class DifficultyDisplay(BaseDisplay):
             units. A second display on the same axes adds only its curve.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : DifficultyDisplay
+            Itself, with ``ax_`` and ``figure_``.
         """
         label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)

@@ -191,6 +191,11 @@ class HardestSamplesDisplay(BaseDisplay):
             not twice as many. None shows up to eight, as many as there is room for.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.imshow`; only for images.
+
+        Returns
+        -------
+        display : HardestSamplesDisplay
+            Itself, with ``ax_`` and ``figure_``.
         """
         whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
         if n_columns is not None and not (whole and n_columns >= 1):

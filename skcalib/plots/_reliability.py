@@ -263,6 +263,11 @@ class ReliabilityDisplay(PredictionDisplay):
             second display on the same axes draws into the same histogram.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Itself, with ``ax_`` and ``figure_``.
         """
         label = self._open_axes(ax, name)
         if ref_line:
@@ -286,7 +291,13 @@ class ReliabilityDisplay(PredictionDisplay):
         return f"{of_what} {self.error_name()}", f"{self.calibration_error:.3f}"
 
     def error_name(self) -> str:
-        """Return the name of the calibration error, such as "ECE, 15 bins"."""
+        """Return the name of the calibration error, such as "ECE, 15 bins".
+
+        Returns
+        -------
+        name : str
+            The metric, as a legend shows it.
+        """
         if self.kind == "smooth":
             return "smooth ECE"
         n_bins = len(self.prob_true) if self.n_bins is None else self.n_bins
@@ -658,6 +669,11 @@ class ClassReliabilityDisplay(PredictionDisplay):
             Number of panels in a row; None makes up to four.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curves.
+
+        Returns
+        -------
+        display : ClassReliabilityDisplay
+            Itself, with ``ax_`` and ``figure_``.
         """
         numbers = {"n_panels": n_panels, "n_columns": 1 if n_columns is None else n_columns}
         for key, number in numbers.items():

@@ -206,6 +206,11 @@ default="msp"
             Whether to draw the curve of the best possible ranking.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+            Itself, with ``ax_`` and ``figure_``.
         """
         label = self._open_axes(ax, name)
         # Eight markers, at one of ten places within each eighth of the coverage, so that those of

@@ -524,7 +524,13 @@ class CalibrationReport:
         return None
 
     def to_markdown(self) -> str:
-        """Return text and tables as Markdown, without pictures, for a pull request for example."""
+        """Return text and tables as Markdown, without pictures, for a pull request for example.
+
+        Returns
+        -------
+        text : str
+            The whole page as Markdown.
+        """
         return as_markdown(self._document())
 
     def __repr__(self) -> str:

@@ -136,7 +136,21 @@ def _fill(described: Any, namespace: Mapping[str, Any]) -> None:
         parts = [_with_default(_entry(source, name), own.get(name.lstrip("*"))) for name in names]
         return indent("\n".join(parts), found["margin"])
 
-    described.__doc__ = _REFERENCE.sub(entries, doc)
+    described.__doc__ = _in_order(_REFERENCE.sub(entries, doc), own)
+
+
+def _in_order(doc: str, own: Mapping[str, inspect.Parameter]) -> str:
+    """Return a docstring whose parameters come in the order of the signature."""
+    found = re.search(r"^( *)Parameters\n +-+\n((?:\1.*\n|\n(?=\1 ))+)", doc, re.MULTILINE)
+    if found is None:
+        return doc
+    margin, section = found.groups()
+    entries = re.split(rf"^(?={margin}\S)", section, flags=re.MULTILINE)[1:]
+    order = {name: place for place, name in enumerate(own)}
+    names = [re.match(r" *\*{0,2}(\w+)", entry) for entry in entries]
+    places = [order.get(name[1], len(order)) for name in names if name]
+    ordered = "".join(entry for _, entry in sorted(zip(places, entries), key=lambda pair: pair[0]))
+    return doc[: found.start(2)] + ordered + doc[found.end(2) :]
 
 
 def _resolve(path: str, namespace: Mapping[str, Any]) -> Any:
