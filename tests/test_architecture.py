@@ -521,6 +521,8 @@ def _resolve(name, package):
     """Import what `name` says: a name of the package or of skcalib, or one of another library."""
     first, *rest = name.split(".")
     owner = import_module(f"skcalib.{package}")
+    if rest and hasattr(owner, first):  # a method of a class of the package
+        return getattr(getattr(owner, first), *rest)
     if rest:
         owner, *rest = import_module(first), *rest
     for i, part in enumerate(rest[:-1]):
