@@ -101,7 +101,7 @@ class Promises:
         self, promise: str, X: np.ndarray, y: np.ndarray, groups: np.ndarray | None
     ) -> tuple[float, float]:
         model = LogisticRegression() if promise == "answers" else FrozenEstimator(self.model)
-        fitted = SelectiveClassifier(model, risk=RISK, delta=DELTA)
+        fitted = SelectiveClassifier(model, risk=RISK, confidence_level=1 - DELTA)
         fitted.fit(X, y, groups=groups)
         accepted = fitted.accept(self.fresh)
         says = fitted.estimator_.predict(self.fresh)

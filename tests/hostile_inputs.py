@@ -308,7 +308,7 @@ def estimators() -> Iterator[tuple[Any, str, bool]]:
     yield subset(nb, selection.MaxEntropySelector(nb)), "predict_proba", False
     yield subset(nb, selection.DifficultySelector(rmd)), "predict_proba", False
     yield difficulty.NoveltyDetector(rmd), "predict", True
-    yield selection.SelectiveClassifier(nb, risk=0.9, delta=0.9), "predict_proba", False
+    yield selection.SelectiveClassifier(nb, risk=0.9, confidence_level=0.1), "predict_proba", False
     finder = labels.LabelIssueFinder(rmd, noise="random")  # the default takes a second a fit
     yield labels.LabelCleaningClassifier(nb, finder), "predict_proba", True
     yield net, "predict_proba", True

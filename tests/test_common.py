@@ -183,7 +183,7 @@ CASES = {
         },
     ),
     "SelectiveClassifier": Case(
-        lambda: [SelectiveClassifier(LogisticRegression(), risk=0.9, delta=0.9, cv=2)]
+        lambda: [SelectiveClassifier(LogisticRegression(), risk=0.9, confidence_level=0.1, cv=2)]
     ),
     "SubsetClassifier": Case(
         lambda: [

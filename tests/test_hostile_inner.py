@@ -116,7 +116,7 @@ def test_a_frozen_classifier_keeps_its_classes_when_samples_are_declined():
     y = CODES - 1
     some = y >= 0
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    model = SelectiveClassifier(frozen, risk=0.2, delta=0.2).fit(X[some], y[some])
+    model = SelectiveClassifier(frozen, risk=0.2, confidence_level=0.8).fit(X[some], y[some])
     assert model.classes_.tolist() == [-1, 0, 1]
     assert model.reject_label_ == -2
     assert model.predict_proba(X).shape[1] == 3

@@ -26,7 +26,7 @@ X, y = load_digits(return_X_y=True)
 X = X / 16
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=0)
 model = LogisticRegression(max_iter=300)
-careful = SelectiveClassifier(model, risk=0.02, delta=0.1).fit(X_train, y_train)
+careful = SelectiveClassifier(model, risk=0.02, confidence_level=0.9).fit(X_train, y_train)
 
 answered = careful.accept(X_test)
 wrong = careful.predict(X_test)[answered] != y_test[answered]

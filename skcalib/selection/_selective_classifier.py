@@ -78,8 +78,8 @@ class SelectiveClassifier(DelegatingClassifier):
 
     `fit` finds a confidence threshold on calibration samples; below it, the classifier declines to
     answer. On new samples from the same distribution, at most a fraction `risk` of the answers is
-    wrong. This holds with probability 1 - `delta` over the draw of the calibration samples. (A
-    threshold read off the empirical risk-coverage curve, as by
+    wrong. This holds with probability `confidence_level` over the draw of the calibration samples.
+    (A threshold read off the empirical risk-coverage curve, as by
     :func:`~skcalib.metrics.coverage_at_risk`, exceeds its limit about half of the time.)
 
     Parameters
@@ -91,9 +91,9 @@ class SelectiveClassifier(DelegatingClassifier):
     risk : float or dict of class to float, default=0.05
         Largest error rate of the answers, in (0, 1). A dict sets one for every class: the largest
         fraction of wrong answers among the answers of that class. Every class then has its own
-        threshold, and all limits hold together with probability 1 - `delta`.
-    delta : float, default=0.1
-        Probability with which the limit may be exceeded, in (0, 1).
+        threshold, and all limits hold together with probability `confidence_level`.
+    confidence_level : float, default=0.9
+        Probability, in (0, 1), with which the limit holds over the draw of the samples of `fit`.
     confidence : {"msp", "entropy", "margin", "max_logit", "energy"} or estimator, default="msp"
         The confidence that the threshold is for. From `predict_proba`: "msp" is the largest
         probability, "entropy" minus the entropy, "margin" the difference of the two largest
@@ -154,16 +154,17 @@ class SelectiveClassifier(DelegatingClassifier):
     -----
     The guarantee is exact for a frozen estimator and independent calibration samples: the number
     of errors among the samples above a given threshold is binomial. Thresholds are tested from
-    strict to lax until one fails, from several starting points that share `delta` [1]_. This loses
-    nothing if lower thresholds have higher error rates, as with a useful confidence. Without a
-    frozen estimator, out-of-fold confidences come from classifiers that were fitted on fewer
-    samples than the final one: the limit holds as far as they resemble it.
+    strict to lax until one fails, from several starting points that share the error probability
+    ``1 - confidence_level`` [1]_. This loses nothing if lower thresholds have higher error rates,
+    as with a useful confidence. Without a frozen estimator, out-of-fold confidences come from
+    classifiers that were fitted on fewer samples than the final one: the limit holds as far as
+    they resemble it.
 
     With `groups`, and for equal rows of X with equal labels, the binomial test uses the effective
     number of samples, by the variance between groups [2]_, and the number of groups as long as
     fewer than three groups hold an error. This bound is not exact. In simulations with 60 groups
-    of 10 samples or more, the limit was exceeded in less than `delta` of the draws (see the guide
-    to guarantees).
+    of 10 samples or more, the limit was kept in at least `confidence_level` of the draws (see the
+    guide to guarantees).
 
     If `y` holds shares of people, on average at most a fraction `risk` of people disagree with an
     answer. The test is by betting [3]_ and is exact for independent samples. If opinions vary less
@@ -171,8 +172,8 @@ class SelectiveClassifier(DelegatingClassifier):
     shares. The samples of a group make one bet by their sum. Shares that are all 0 or 1 are
     labels. With more than 200 distinct confidences, 200 of them are tried as thresholds.
 
-    At least ``log(delta) / log(1 - risk)`` calibration samples are needed, 45 with the defaults
-    and 230 with ``risk=0.01``; that is enough if no answer is wrong.
+    At least ``log(1 - confidence_level) / log(1 - risk)`` calibration samples are needed, 45 with
+    the defaults and 230 with ``risk=0.01``; that is enough if no answer is wrong.
 
     References
     ----------
@@ -211,7 +212,7 @@ class SelectiveClassifier(DelegatingClassifier):
             HasMethods(["fit", "predict", "decision_function"]),
         ],
         "risk": [Interval(Real, 0, 1, closed="neither"), dict],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "confidence": [StrOptions(_NAMES), HasMethods(["fit", "score_samples"])],
         "cv": ["cv_object"],
         "reject_label": [Integral, str, None],
@@ -224,7 +225,7 @@ class SelectiveClassifier(DelegatingClassifier):
         estimator: Any,
         *,
         risk: float | dict[Any, float] = 0.05,
-        delta: float = 0.1,
+        confidence_level: float = 0.9,
         confidence: Any = "msp",
         cv: Any = 5,
         reject_label: int | str | None = None,
@@ -233,7 +234,7 @@ class SelectiveClassifier(DelegatingClassifier):
     ) -> None:
         self.estimator = estimator
         self.risk = risk
-        self.delta = delta
+        self.confidence_level = confidence_level
         self.confidence = confidence
         self.cv = cv
         self.reject_label = reject_label
@@ -361,6 +362,10 @@ class SelectiveClassifier(DelegatingClassifier):
         for finding in check_alignment(y, proba, labels=None if has_all else self.classes_):
             warn(reworded(finding, words))
 
+    def _delta(self) -> float:
+        """Return the probability that a limit is exceeded, without rounding errors: .1 for .9."""
+        return round(1 - self.confidence_level, 15) or 1 - self.confidence_level
+
     def _find_threshold(
         self, evaluated: NDArray[np.floating], groups: NDArray[np.intp] | None
     ) -> Self:
@@ -368,7 +373,7 @@ class SelectiveClassifier(DelegatingClassifier):
         score, correct, column = evaluated.T
         if isinstance(self.risk, dict):
             return self._keep_thresholds(score, correct, column.astype(np.intp), groups)
-        found = risk_control(score, correct, risk=self.risk, delta=self.delta, groups=groups)
+        found = risk_control(score, correct, risk=self.risk, delta=self._delta(), groups=groups)
         return self._keep_threshold(found, len(evaluated))
 
     def _keep_thresholds(
@@ -380,8 +385,8 @@ class SelectiveClassifier(DelegatingClassifier):
     ) -> Self:
         """Set a threshold for every predicted class; `column` is that of each prediction."""
         limits = _risks_of_classes(self.risk, self.classes_)
-        # Bonferroni: the probabilities of exceeding a limit add up to `delta`.
-        delta = self.delta / len(limits)
+        # Bonferroni: the probabilities of exceeding a limit add up to that of exceeding any.
+        delta = self._delta() / len(limits)
         found = [
             _control_risk(score, correct, groups, column == k, limit, delta)
             for k, limit in enumerate(limits)
@@ -402,7 +407,7 @@ class SelectiveClassifier(DelegatingClassifier):
         if not found.n_accepted:
             advice = "use more samples, a larger risk, or another confidence"
             if not isinstance(self.risk, dict):
-                least = int(np.ceil(np.log(self.delta) / np.log1p(-self.risk)))
+                least = int(np.ceil(np.log(self._delta()) / np.log1p(-self.risk)))
                 if n_samples < least:
                     advice = f"use at least {least} samples, or a larger risk"
             warn(
@@ -439,7 +444,7 @@ class SelectiveClassifier(DelegatingClassifier):
         n_samples, n_errors = cells.sums.astype(np.intp)
         self.n_duplicates_ = 0  # not searched for
         found = risk_control_of_counts(
-            cells.largest, n_samples, n_errors, risk=self.risk, delta=self.delta
+            cells.largest, n_samples, n_errors, risk=self.risk, delta=self._delta()
         )
         return self._keep_threshold(found, int(n_samples.sum()))
 

@@ -44,9 +44,6 @@ from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 
 # Base of the selectors: scores, how many samples to choose, and which.
 
-# Fraction to choose if neither `fraction` nor `n_samples` is given.
-DEFAULT_FRACTION = 0.7
-
 
 class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of estimators that score samples and choose some of them by their scores."""
@@ -115,16 +112,11 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
 
-def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) -> int:
-    """Return how many of n samples to choose: `n_samples`, or a `fraction`, 0.7 by default."""
+def count_to_choose(n: int, *, fraction: float, n_samples: int | None) -> int:
+    """Return how many of n samples to choose: `n_samples`, or if it is None, a `fraction`."""
     if n_samples is None:
         # Round halves up: round() would round them to even.
-        return max(1, int((DEFAULT_FRACTION if fraction is None else fraction) * n + 0.5))
-    if fraction is not None:
-        raise ValueError(
-            f"n_samples must be None if fraction is given, got n_samples={n_samples!r} and "
-            f"fraction={fraction!r}."
-        )
+        return max(1, int(fraction * n + 0.5))
     if n_samples > n:
         raise ValueError(f"n_samples must be at most the number of rows, {n}, got {n_samples}.")
     return n_samples
@@ -141,7 +133,7 @@ def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -
 
 
 def top_rows(
-    scores: NDArray[np.floating], *, fraction: float | None, n_samples: int | None
+    scores: NDArray[np.floating], *, fraction: float, n_samples: int | None
 ) -> NDArray[np.bool_]:
     """Return the mask of the largest scores, :func:`count_to_choose` many.
 
@@ -179,11 +171,11 @@ class DifficultySelector(BaseSelector):
     scorer : difficulty scorer or Pipeline ending in one
         For example :class:`~skcalib.difficulty.RMDScorer`. A clone is fitted on the samples, and
         its `fit_difficulty` scores them. A Pipeline can embed the samples first.
-    fraction : float in (0, 1], default=None
-        Fraction of the samples to keep, rounded to the nearest count, at least one. None means
-        0.9, unless `n_samples` is given.
+    fraction : float in (0, 1], default=0.9
+        Fraction of the samples to keep, rounded to the nearest count, at least one. Ignored if
+        `n_samples` is given.
     n_samples : int, default=None
-        Number of samples to keep, instead of a `fraction`.
+        Number of samples to keep; None means the `fraction`.
     keep : {"easiest", "hardest"}, default="easiest"
         Which samples to keep. Use "hardest" if there are more samples than the classifier needs,
         with right labels [1]_. Only for ``sampling="top"``.
@@ -240,7 +232,7 @@ class DifficultySelector(BaseSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "scorer": [HasMethods(["fit"])],
-        "fraction": [Interval(Real, 0, 1, closed="right"), None],
+        "fraction": [Interval(Real, 0, 1, closed="right")],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
         "keep": [StrOptions({"easiest", "hardest"})],
         "sampling": [StrOptions({"top", "stratified", "beta"})],
@@ -252,7 +244,7 @@ class DifficultySelector(BaseSelector):
         self,
         scorer: Any,
         *,
-        fraction: float | None = None,
+        fraction: float = 0.9,
         n_samples: int | None = None,
         keep: str = "easiest",
         sampling: str = "top",
@@ -298,9 +290,8 @@ class DifficultySelector(BaseSelector):
         Raises
         ------
         ValueError
-            If both `fraction` and `n_samples` are given, if X has fewer samples than `n_samples`,
-            if a weight is negative, if weights are given and the scorer takes none, or if a
-            difficulty is NaN.
+            If X has fewer samples than `n_samples`, if a weight is negative, if weights are given
+            and the scorer takes none, or if a difficulty is NaN.
         TypeError
             If `scorer` is not a difficulty scorer or a Pipeline that ends in one.
         """
@@ -359,8 +350,7 @@ class DifficultySelector(BaseSelector):
         return {"scorer": self.scorer}
 
     def _count(self) -> dict[str, Any]:
-        by_default = self.fraction is None and self.n_samples is None
-        return {"fraction": 0.9 if by_default else self.fraction, "n_samples": self.n_samples}
+        return {"fraction": self.fraction, "n_samples": self.n_samples}
 
     def _scorer_params(self, weight: NDArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
         if weight is None or _routing_enabled():
@@ -452,11 +442,11 @@ class MaxEntropySelector(BaseSelector):
         `fit` trains a clone and scores its ``predict_proba(X)``. Wrap a trained model in
         :class:`sklearn.frozen.FrozenEstimator` to use it without training. None means that X holds
         class probabilities, shape (n_samples, n_classes).
-    fraction : float in (0, 1], default=None
-        Fraction of the samples to choose, rounded to the nearest count, at least one. None means
-        0.7, unless `n_samples` is given.
+    fraction : float in (0, 1], default=0.7
+        Fraction of the samples to choose, rounded to the nearest count, at least one. Ignored if
+        `n_samples` is given.
     n_samples : int, default=None
-        Number of samples to choose, instead of a `fraction`.
+        Number of samples to choose; None means the `fraction`.
     criterion : {"entropy", "margin", "least_confidence", "random"}, default="entropy"
         The score. "entropy": the entropy of the probabilities, in nats. "margin": minus the
         difference of the two largest probabilities. "least_confidence": one minus the largest
@@ -507,7 +497,7 @@ class MaxEntropySelector(BaseSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "fraction": [Interval(Real, 0, 1, closed="right"), None],
+        "fraction": [Interval(Real, 0, 1, closed="right")],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"entropy", "margin", "least_confidence", "random"})],
         "sampling": [StrOptions({"top", "soft"})],
@@ -518,7 +508,7 @@ class MaxEntropySelector(BaseSelector):
         self,
         estimator: Any = None,
         *,
-        fraction: float | None = None,
+        fraction: float = 0.7,
         n_samples: int | None = None,
         criterion: str = "entropy",
         sampling: str = "top",
@@ -561,9 +551,9 @@ class MaxEntropySelector(BaseSelector):
         Raises
         ------
         ValueError
-            If X must hold probabilities and does not, if both `fraction` and `n_samples` are
-            given, if X has fewer samples than `n_samples`, if `y` has a single class, if a weight
-            is negative, or if `fit_params` are given without an estimator.
+            If X must hold probabilities and does not, if X has fewer samples than `n_samples`, if
+            `y` has a single class, if a weight is negative, or if `fit_params` are given without
+            an estimator.
         """
         X, _, n = indexable_samples(X, None)  # only the estimator uses labels
         weight = check_weights(sample_weight, n)

@@ -11,8 +11,8 @@ from skcalib.selection._selectors import top_rows
         (0.124, None, 1),
         (0.375, None, 2),
         (1.0, None, 4),
-        (None, 1, 1),
-        (None, 4, 4),
+        (0.5, 1, 1),
+        (0.5, 4, 4),
     ],
 )
 def test_as_many_rows_as_asked_for(fraction, n_samples, count):
@@ -28,4 +28,4 @@ def test_ties_at_the_cut_are_broken_by_row_order():
 
 def test_more_rows_than_there_are():
     with pytest.raises(ValueError, match=r"^n_samples must be at most .* rows, 3, got 4\.$"):
-        top_rows(np.ones(3), fraction=None, n_samples=4)
+        top_rows(np.ones(3), fraction=0.7, n_samples=4)

@@ -33,6 +33,8 @@ def test_keeps_the_easiest_or_the_hardest():
     hardest = DifficultySelector(RMDScorer(), n_samples=30, keep="hardest").fit(X, names)
     np.testing.assert_array_equal(hardest.get_support(), ~easiest.get_support())
     assert DifficultySelector(RMDScorer()).fit(X, y).support_.sum() == 135
+    both = DifficultySelector(RMDScorer(), n_samples=30, fraction=0.5).fit(X, y)
+    assert both.support_.sum() == 30
 
 
 def test_transform_scores_without_labels_and_keeps_all_samples():
@@ -159,7 +161,7 @@ def test_pickle():
     [
         (DifficultySelector(RMDScorer(), fraction=0), "'fraction' parameter"),
         (DifficultySelector(RMDScorer(), keep="some"), "'keep' parameter"),
-        (DifficultySelector(RMDScorer(), n_samples=3, fraction=0.5), "n_samples must be None"),
+        (DifficultySelector(RMDScorer(), fraction=None), "'fraction' parameter"),
         (DifficultySelector(RMDScorer(), n_samples=151), "n_samples must be at most the number"),
         (DifficultySelector(RMDScorer(tol=-1)), "'tol' parameter"),
     ],

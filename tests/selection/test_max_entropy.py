@@ -86,6 +86,7 @@ def test_a_number_a_fraction_or_seven_tenths():
     assert MaxEntropySelector(n_samples=7).fit(dirichlet(20)).get_support().sum() == 7
     assert MaxEntropySelector(fraction=0.5).fit(dirichlet(20)).get_support().sum() == 10
     assert MaxEntropySelector().fit(dirichlet(20)).get_support().sum() == 14
+    assert MaxEntropySelector(n_samples=7, fraction=0.5).fit(dirichlet(20)).support_.sum() == 7
     assert MaxEntropySelector(fraction=1e-9).fit(dirichlet(20)).get_support().sum() == 1
 
 
@@ -228,7 +229,7 @@ def test_pickle():
         ({"n_samples": 0}, dirichlet(5), "'n_samples' parameter .* must be an int in the range"),
         ({"n_samples": 6}, dirichlet(5), "n_samples must be at most the number of rows, 5, got 6"),
         ({"criterion": "best"}, dirichlet(5), "'criterion' parameter .* must be a str among"),
-        ({"fraction": 0.5, "n_samples": 2}, dirichlet(5), "n_samples must be None if fraction"),
+        ({"fraction": None}, dirichlet(5), "'fraction' parameter .* must be a float in the range"),
         ({}, np.ma.array(dirichlet(5), mask=True), "X must not be masked"),
         ({}, dirichlet(5) * 2, r"X must hold probabilities in \[0, 1\]"),
         ({}, dirichlet(5)[:, :3], "rows of X must sum to 1"),
@@ -260,8 +261,8 @@ def test_estimator_without_probabilities():
         MaxEntropySelector(LinearSVC()).fit(X, y)
 
 
-@pytest.mark.parametrize("params", [{"fraction": 0.5, "n_samples": 2}, {"n_samples": 151}])
-def test_a_wrong_number_is_told_before_the_estimator_is_fitted(params):
+@pytest.mark.parametrize("params", [{"fraction": 0.5, "n_samples": 151}, {"n_samples": 151}])
+def test_a_wrong_number_is_an_error_before_the_estimator_is_fitted(params):
     class Slow(GaussianNB):
         def fit(self, X, y, sample_weight=None):
             raise AssertionError("fitted in vain")

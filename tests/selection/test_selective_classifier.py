@@ -170,7 +170,7 @@ def test_as_many_samples_as_a_warning_asks_for_are_enough_where_none_is_wrong(ri
         ({"reject_label": 2}, {}, "reject_label must not be one of the classes, got 2"),
         ({"reject_label": "no"}, {}, "reject_label must be of the type of the labels, int64"),
         ({"risk": 0.0}, {}, "risk"),
-        ({"delta": 1}, {}, "delta"),
+        ({"confidence_level": 1}, {}, "confidence_level"),
         ({"confidence": "loud"}, {}, "confidence"),
         ({"cv": [(np.arange(500), np.arange(500, 900))]}, {}, "cv must leave out every sample"),
     ],
@@ -249,7 +249,7 @@ def test_a_limit_for_every_answer_holds_for_all_of_them_together():
     for seed in range(200):
         X, y = rare_population(800, 1 + seed)
         frozen = FrozenEstimator(Stated().fit(X, y))
-        careful = SelectiveClassifier(frozen, risk=limits, delta=delta).fit(X, y)
+        careful = SelectiveClassifier(frozen, risk=limits, confidence_level=1 - delta).fit(X, y)
         taken, said = careful.accept(new), frozen.predict(new)
         rates = [
             np.mean(y_new[taken & (said == name)] != name) if (taken & (said == name)).any() else 0
@@ -267,7 +267,9 @@ def test_thresholds_of_classes_by_hand():
     """Each class is a problem of its own at its share of delta."""
     X, y = rare_population(800, 7)
     frozen = FrozenEstimator(Stated().fit(X, y))
-    careful = SelectiveClassifier(frozen, risk={"yes": 0.3, "no": 0.04}, delta=0.2).fit(X, y)
+    careful = SelectiveClassifier(frozen, risk={"yes": 0.3, "no": 0.04}, confidence_level=0.8).fit(
+        X, y
+    )
     said = frozen.predict(X)
     for k, (name, limit) in enumerate((("no", 0.04), ("yes", 0.3))):
         rows = said == name
@@ -360,7 +362,9 @@ def test_shares_have_the_columns_of_the_classes():
 def test_shares_with_a_limit_for_every_answer_and_in_groups():
     shares, limits = shares_of(Y[CALIBRATION]), {0: 0.2, 1: 0.25, 2: 0.3}
     frozen = FrozenEstimator(MODEL)
-    clf = SelectiveClassifier(frozen, risk=limits, delta=0.3).fit(X[CALIBRATION], shares)
+    clf = SelectiveClassifier(frozen, risk=limits, confidence_level=0.7).fit(
+        X[CALIBRATION], shares
+    )
     said, sure = MODEL.predict(X[CALIBRATION]), MODEL.predict_proba(X[CALIBRATION]).max(axis=1)
     for k, limit in limits.items():
         rows = said == k
