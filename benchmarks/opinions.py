@@ -223,8 +223,8 @@ def cheap(data, n_draws):
                 for metric in METRICS:
                     values = losses(truth, proba, metric)
                     low, high = prediction_powered_interval(
-                        y_cheap, proba, checked, truth[checked], metric=metric, inclusion=chance,
-                        groups=groups, labels=range(10),
+                        truth[checked], proba, y_cheap, checked=checked, metric=metric,
+                        inclusion_proba=chance, groups=groups, labels=range(10),
                     )  # fmt: skip
                     of_checked = None if chance is None else chance[checked]
                     together = None if groups is None else groups[checked]
@@ -257,7 +257,12 @@ def given_labels(data, n_draws):
             for seed in range(n_draws):
                 checked = np.random.default_rng([seed, 2]).choice(len(y), m, replace=False)
                 low, high = prediction_powered_interval(
-                    given, proba, checked, y[checked], metric=metric, labels=range(proba.shape[1])
+                    y[checked],
+                    proba,
+                    given,
+                    checked=checked,
+                    metric=metric,
+                    labels=range(proba.shape[1]),
                 )
                 ends = alone(values[checked], None, None, len(y))
                 rows.append((holds(low, high, values), high - low, ends[1] - ends[0]))

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import __version__, metrics
+from . import __version__
 from .metrics import CalibrationMonitor, calibration_error_interval
+from .metrics._registry import choose_metric, metrics_to_minimize
 from .report import CalibrationReport
 from .report._data import OF_FILES, alignment_of
 from .report._read import describe, read_predictions
@@ -30,12 +31,6 @@ from .utils._proba import check_predictions
 # The commands ``monitor`` and ``check``: predictions from a file, the result as exit status.
 
 _FORMAT = "skcalib monitor 1"
-# Metrics of (y_true, y_proba); those for several labels and for groups need more.
-_ERRORS = [
-    name
-    for name in metrics.__all__
-    if name.endswith("_calibration_error") and not name.startswith(("groupwise", "multilabel"))
-]
 
 
 def add_commands(commands: Any) -> None:
@@ -67,7 +62,8 @@ def add_commands(commands: Any) -> None:
     _add_columns(check)
     add = check.add_argument
     add("--max-error", type=float, required=True, help="largest error that passes, in (0, 1)")
-    add("--metric", choices=_ERRORS, default="expected_calibration_error", help="which error")
+    which = f"which error, smaller = better: {', '.join(metrics_to_minimize())} (default: ece)"
+    add("--metric", default="ece", help=which)
     add("--weight", help="a column of sample weights")
     add("--groups", help="a column that says which samples belong together, such as patients")
     add("--seed", type=int, default=0, help="seed of resamples (default: 0)")
@@ -101,6 +97,7 @@ def _check(options: argparse.Namespace) -> int:
     limit = options.max_error
     if not 0 < limit < 1:
         raise ValueError(f"max-error must be in (0, 1), got {limit}.")
+    metric = choose_metric(options.metric, metrics_to_minimize())
     table = read_predictions(
         options.predictions,
         options.label,
@@ -114,7 +111,7 @@ def _check(options: argparse.Namespace) -> int:
     low, high = calibration_error_interval(
         table["y_true"],
         table["y_proba"],
-        metric=getattr(metrics, options.metric),
+        metric=metric.function,
         labels=table["labels"],
         pos_label=table.get("pos_label"),
         sample_weight=table["sample_weight"],
@@ -128,7 +125,7 @@ def _check(options: argparse.Namespace) -> int:
     elif low > limit:
         verdict, status = "Fails", 1
     sys.stdout.write(
-        f"{verdict}: the {options.metric.replace('_', ' ')} is {low:.4f} to {high:.4f} (95 % "
+        f"{verdict}: the {metric.full_name.replace('_', ' ')} is {low:.4f} to {high:.4f} (95 % "
         f"interval, {len(table['y_true'])} samples); the limit is {limit:g}.\n"
     )
     return status

@@ -195,8 +195,7 @@ ROLES = {
     "y_true": Argument("labels", LABELS),
     "y": Argument("labels", LABELS),
     "y_pred": Argument("labels", LABELS[::-1].copy()),
-    "y_cheap": Argument("labels", LABELS[::-1].copy()),
-    "y_checked": Argument("labels", LABELS),
+    "y_proxy": Argument("labels", LABELS[::-1].copy()),
     "final": Argument("labels", LABELS),
     "final_predictions": Argument("labels", LABELS),
     "groups": Argument("labels", LABELS),
@@ -230,7 +229,7 @@ OPTIONS = {
     "calibration_test": RESAMPLES,
     "groupwise_calibration_error": {**RESAMPLES, "min_samples": 1},
     # All are checked, but the draw might have left some out: so there is an interval.
-    "prediction_powered_interval": {"checked": np.arange(N), "inclusion": np.full(N, 0.5)},
+    "prediction_powered_interval": {"checked": np.arange(N), "inclusion_proba": np.full(N, 0.5)},
     "compare_calibration": {**RESAMPLES, "y_probas": {"model": PROBA}},
 }
 

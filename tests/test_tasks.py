@@ -149,7 +149,9 @@ def test_an_ai_labels_and_some_are_checked():
     proba = np.clip(0.5 + np.where(y == "yes", 0.3, -0.3) + rng.normal(0, 0.3, 2000), 0, 1)
     ai = np.where(rng.random(2000) < 0.1, np.where(y == "yes", "no", "yes"), y)
     checked = rng.choice(2000, 200, replace=False)
-    low, high = prediction_powered_interval(ai, proba, checked, y[checked], pos_label="yes")
+    low, high = prediction_powered_interval(
+        y[checked], proba, ai, checked=checked, pos_label="yes"
+    )
     assert low < ((proba > 0.5) == (y == "yes")).mean() < high
 
 
@@ -438,11 +440,11 @@ def test_a_training_is_stopped_by_what_calibration_cannot_repair(digits):
         max_epochs=60,
         lr=0.02,
         callbacks=[
-            CalibrationScoring(metric="refinement"),
-            EarlyStopping(monitor="valid_refinement", patience=3, load_best=True),
+            CalibrationScoring(metric="refined_log_loss"),
+            EarlyStopping(monitor="valid_refined_log_loss", patience=3, load_best=True),
         ],
         random_state=0,
     ).fit(X, y)
-    found = np.array(net.history[:, "valid_refinement"])
+    found = np.array(net.history[:, "valid_refined_log_loss"])
     assert len(found) < 60
     assert found.argmin() == len(found) - 4

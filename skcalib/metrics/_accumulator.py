@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
 from numbers import Integral
 from operator import add
 from threading import RLock
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,66 +33,125 @@ from ._calibration_error import (
 )
 from ._e_values import Evidence, evidence_of_sums, log_ratios
 from ._intervals import interval_of_bins
-from ._per_sample import classes_of_chunks, generalized_brier_score
-from ._registry import metric_name
+from ._per_sample import (
+    brier_scores,
+    classes_of_chunks,
+    correctness,
+    excess_confidence,
+    log_losses,
+    sum_losses,
+)
+from ._registry import AnyMetric, LossesOfLabels, choose_metric
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
 
-class Summed(NamedTuple):
-    """A metric that is a function of sums over samples.
+class Summed:
+    """A metric that is a function of sums over samples."""
 
-    ``sums`` computes the sums from predictions and the edges of the bins; ``value`` computes the
-    metric from the sums, the total weight and the norm.
-    """
+    def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of the samples; `edges` are those of the bins."""
+        raise NotImplementedError
 
-    sums: Callable[[Predictions, NDArray[np.float64]], NDArray[np.float64]]
-    value: Callable[[NDArray[np.float64], float, str], float]
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        """Return the metric from the sums, the total weight and the norm of the accumulator."""
+        raise NotImplementedError
 
 
-def _brier_sum(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
-    classes = np.arange(len(predictions.classes))
-    score = generalized_brier_score(predictions.truth, predictions.proba, labels=classes)
-    return np.array(
-        score.sum(dtype=np.float64) if predictions.weight is None else predictions.weight @ score
+class _ECE(Summed):
+    """Errors of the sums over bins, which are always kept."""
+
+    def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        return sums_between(predictions, edges)
+
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return float(gap_norm(sums, norm))
+
+
+class _MCE(_ECE):
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return float(gap_norm(sums, "max"))
+
+
+class _DebiasedECE(_ECE):
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return debiased_norm(sums)
+
+
+class _ClasswiseECE(Summed):
+    def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        return class_sums_between(predictions, edges)
+
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return float(gap_norm(sums, norm).mean())
+
+
+class _SmoothECE(Summed):
+    def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        return excess_on_grid(predictions, grid_steps(None))
+
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return error_of_excess(sums / total, None)
+
+
+class _KS(Summed):
+    """The residuals summed over bins of confidence as narrow as the grid of the smooth error."""
+
+    def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        n_bins = grid_steps(None)
+        sums = np.zeros(n_bins)
+        for rows, confidence, correct in iter_top_label(predictions):
+            residual = confidence.astype(np.float64) - correct
+            if predictions.weight is not None:
+                residual *= predictions.weight[rows]
+            index = (np.clip(confidence, 0, 1).astype(np.float64) * n_bins).astype(np.intp)
+            sums += np.bincount(np.minimum(index, n_bins - 1), residual, n_bins)
+        return sums
+
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return float(np.abs(np.cumsum(sums)).max() / total)
+
+
+class _MeanLoss(Summed):
+    def __init__(self, losses: LossesOfLabels) -> None:
+        self.losses = losses
+
+    def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array(sum_losses(predictions, self.losses))
+
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return float(sums / total)
+
+
+class _EValue(Summed):
+    def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        return log_ratios(predictions)
+
+    def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
+        return evidence_of_sums(sums).e_value
+
+
+_OF_BINS: dict[str, Summed] = {"ece": _ECE(), "mce": _MCE(), "debiased_ece": _DebiasedECE()}
+_WITH_SUMS: dict[str, Summed] = {
+    "classwise_ece": _ClasswiseECE(),
+    "smooth_ece": _SmoothECE(),
+    "ks": _KS(),
+    "log_loss": _MeanLoss(log_losses),
+    "brier": _MeanLoss(brier_scores),
+    "accuracy": _MeanLoss(correctness),
+    "overconfidence": _MeanLoss(excess_confidence),
+    "e_value": _EValue(),
+}
+_SUMMED = _OF_BINS | _WITH_SUMS
+
+
+def _choose(metric: Any, names: Iterable[str], *, argument: str = "metric") -> str:
+    """Return the short name of a metric; the e-value has a name alone."""
+    return (
+        "e_value"
+        if metric == "e_value" and "e_value" in names
+        else (choose_metric(metric, names, argument=argument).name)
     )
 
-
-def _gaps_in_cells(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the gaps summed over cells of confidence, for the Kolmogorov-Smirnov error."""
-    n_cells = grid_steps(None)
-    gaps = np.zeros(n_cells)
-    for rows, confidence, correct in iter_top_label(predictions):
-        gap = confidence.astype(np.float64) - correct
-        if predictions.weight is not None:
-            gap *= predictions.weight[rows]
-        place = (np.clip(confidence, 0, 1).astype(np.float64) * n_cells).astype(np.intp)
-        gaps += np.bincount(np.minimum(place, n_cells - 1), gap, n_cells)
-    return gaps
-
-
-# Metrics with sums of their own, and those of the sums over bins, which are always kept.
-_WITH_SUMS = {
-    "classwise_calibration_error": Summed(
-        class_sums_between, lambda sums, total, norm: float(gap_norm(sums, norm).mean())
-    ),
-    "smooth_calibration_error": Summed(
-        lambda predictions, _: excess_on_grid(predictions, grid_steps(None)),
-        lambda sums, total, norm: error_of_excess(sums / total, None),
-    ),
-    "ks_calibration_error": Summed(
-        _gaps_in_cells, lambda sums, total, norm: float(np.abs(np.cumsum(sums)).max() / total)
-    ),
-    "generalized_brier_score": Summed(_brier_sum, lambda sums, total, norm: float(sums / total)),
-    "e_value": Summed(log_ratios, lambda sums, total, norm: evidence_of_sums(sums).e_value),
-}
-_OF_BINS = {
-    name: Summed(sums_between, value)
-    for name, value in {
-        "expected_calibration_error": lambda sums, total, norm: float(gap_norm(sums, norm)),
-        "maximum_calibration_error": lambda sums, total, norm: float(gap_norm(sums, "max")),
-        "debiased_calibration_error": lambda sums, total, norm: debiased_norm(sums),
-    }.items()
-}
 
 # What the JSON of an accumulator holds.
 _FORMAT = "skcalib.CalibrationAccumulator 1"
@@ -118,14 +177,15 @@ class CalibrationAccumulator:
         Number of bins of equal width, at least 1. Not used where `edges` is given.
     norm : {"l1", "l2", "max"}, default="l1"
         How the gaps of the bins are combined, see :func:`expected_calibration_error`.
-    metrics : sequence of str, default=()
+    metrics : sequence of str or callable, default=()
         Metrics with sums of their own to keep as well, each of which takes a pass over the
-        probabilities: "classwise_calibration_error" (three sums for every bin of every class),
-        "smooth_calibration_error" (2**14 + 1 sums), "ks_calibration_error" (2**14 sums: the
-        largest cumulative gap at the ends of as many cells of the confidence, lower than that of
-        the function by no more than the gaps in one cell), "generalized_brier_score" (one),
-        "e_value" (169 sums for two classes, else 13 for every class and 13 more), see
-        :meth:`evidence`.
+        probabilities: "classwise_ece" (three sums for every bin of every class), "smooth_ece"
+        (2**14 + 1 sums), "ks" (2**14 sums: the largest cumulative residual at the ends of as many
+        bins of the confidence, lower than that of the function by no more than the residuals in
+        one bin), "log_loss", "brier", "accuracy" and "overconfidence" (one each), "e_value" (169
+        sums for two classes, else 13 for every class and 13 more), see :meth:`evidence`. Full
+        names, functions and scorers of these metrics, and "ece", "mce" and "debiased_ece", whose
+        sums are always kept, are accepted, too.
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels, pos_label : of :func:`expected_calibration_error`
@@ -137,7 +197,7 @@ class CalibrationAccumulator:
     sums_ : ndarray of shape (3, n_edges - 1)
         Weight, weighted confidence and weighted correctness of every bin.
     metric_sums_ : dict of str -> ndarray
-        Sums of every one of `metrics`.
+        Sums of every one of `metrics`, by its short name.
     classes_ : ndarray of shape (n_classes,) or None
         Labels of the columns, from the first update on.
 
@@ -152,7 +212,7 @@ class CalibrationAccumulator:
     >>> first = CalibrationAccumulator(n_bins=5).update([0, 1], [0.1, 0.7])
     >>> second = CalibrationAccumulator(n_bins=5).update([1, 1], [0.7, 0.9])
     >>> total = first + second
-    >>> round(total.result(), 3), round(total.result("maximum_calibration_error"), 3)
+    >>> round(total.result(), 3), round(total.result("mce"), 3)
     (0.2, 0.3)
     >>> total
     CalibrationAccumulator(n_bins=5, samples=4, expected_calibration_error=0.2000)
@@ -164,7 +224,7 @@ class CalibrationAccumulator:
         n_bins: int = 15,
         *,
         norm: str = "l1",
-        metrics: Sequence[str] = (),
+        metrics: Sequence[AnyMetric] = (),
         edges: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
@@ -175,16 +235,13 @@ class CalibrationAccumulator:
         self.edges_ = uniform_edges(n_bins) if edges is None else _check_edges(edges)
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
         # A str is a sequence of str, too: of its letters.
-        is_sequence = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-        names: list[Any] = (
-            [metric_name(metric) for metric in metrics] if is_sequence else [metrics]
-        )
-        if not is_sequence or not all(name in list(_WITH_SUMS) for name in names):
+        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
             raise ValueError(
-                f"metrics must be a sequence of {list(_WITH_SUMS)}, got {shorten(metrics)}."
+                f"metrics must be a sequence of {list(_SUMMED)}, got {shorten(metrics)}."
             )
+        names = [_choose(metric, _SUMMED, argument="metrics") for metric in metrics]
         # Scalars until the first update, which gives the shapes.
-        self.metric_sums_ = {name: np.zeros(()) for name in names}
+        self.metric_sums_ = {name: np.zeros(()) for name in names if name in _WITH_SUMS}
         self.classes_: NDArray[Any] | None = None
         self._columns: tuple[int, ...] | None = None
         self._lock = RLock()
@@ -279,41 +336,38 @@ class CalibrationAccumulator:
             self.classes_ = predictions.classes
         return self
 
-    def result(self, metric: str = "expected_calibration_error") -> float:
+    def result(self, metric: AnyMetric = "ece") -> float:
         """Return a metric of all samples so far.
 
         Parameters
         ----------
-        metric : str, default="expected_calibration_error"
-            "expected_calibration_error", "maximum_calibration_error",
-            "debiased_calibration_error", or one of `metrics`. The expected and the classwise
-            error take the `norm`; the Brier score is the mean over the samples.
+        metric : str or callable, default="ece"
+            "ece", "mce", "debiased_ece", or one of `metrics`, by its short or full name, its
+            function or its scorer. "ece" and "classwise_ece" take the `norm`.
 
         Returns
         -------
         value : float
-            Smaller = better: errors in [0, 1], the Brier score in [0, 2], the e-value in [0, inf].
+            What the function of the metric returns; for "e_value" the e-value, in [0, inf].
 
         Raises
         ------
         ValueError
             If there are no samples yet, or if the sums of `metric` are not kept.
         """
-        known = (*_OF_BINS, *self.metric_sums_)
-        metric = metric_name(metric)
-        if metric not in known:
+        name = _choose(metric, _SUMMED)
+        if name not in _OF_BINS and name not in self.metric_sums_:
             raise ValueError(
-                f"metric must be one of {list(known)}, got {shorten(metric)}; sums of others "
-                "are kept "
-                f"if `metrics` names them: {list(_WITH_SUMS)}."
+                f"metric must be one of {[*_OF_BINS, *self.metric_sums_]}, whose sums are kept, "
+                f"got {name!r}; name it in `metrics`."
             )
         self._check_not_empty()
-        sums = self.metric_sums_.get(metric, self.sums_)
-        return (_OF_BINS | _WITH_SUMS)[metric].value(sums, self.sums_[0].sum(), self.norm)
+        sums = self.metric_sums_.get(name, self.sums_)
+        return _SUMMED[name].value(sums, self.sums_[0].sum(), self.norm)
 
     def interval(
         self,
-        metric: str = "expected_calibration_error",
+        metric: AnyMetric = "ece",
         *,
         confidence_level: float = 0.95,
         n_resamples: int = 999,
@@ -327,9 +381,9 @@ class CalibrationAccumulator:
 
         Parameters
         ----------
-        metric : str, default="expected_calibration_error"
-            "expected_calibration_error", with `norm`, "maximum_calibration_error" or
-            "debiased_calibration_error".
+        metric : str or callable, default="ece"
+            "ece", with `norm`, "mce" or "debiased_ece", also by the full name, the function or
+            the scorer.
         confidence_level, n_resamples, random_state : of :func:`calibration_error_interval`
 
         Returns
@@ -344,20 +398,18 @@ class CalibrationAccumulator:
             `n_resamples` is out of its range.
         """
         rules = {
-            "expected_calibration_error": ("bins", self.norm),
-            "maximum_calibration_error": ("bins", "max"),
-            "debiased_calibration_error": ("debiased", "l2"),
+            "ece": ("bins", self.norm),
+            "mce": ("bins", "max"),
+            "debiased_ece": ("debiased", "l2"),
         }
-        metric = metric_name(metric)
-        if metric not in rules:
-            raise ValueError(f"metric must be one of {list(rules)}, got {shorten(metric)}.")
+        name = _choose(metric, rules)
         if not 0 < confidence_level < 1:
             raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
         if not isinstance(n_resamples, Integral) or n_resamples < 1:
             raise ValueError(f"n_resamples must be an integer of at least 1, got {n_resamples!r}.")
         self._check_not_empty()
         return interval_of_bins(
-            *rules[metric], self.sums_, confidence_level, n_resamples, random_state
+            *rules[name], self.sums_, confidence_level, n_resamples, random_state
         )
 
     def evidence(self) -> Evidence:

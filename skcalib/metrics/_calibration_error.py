@@ -27,6 +27,7 @@ from ..utils._proba import (
     expand_soft_labels,
     iter_proba_blocks,
 )
+from ._registry import register
 from ._ties import tie_groups
 
 # Confidence and correctness of predictions, and their sums over bins of confidence.
@@ -191,6 +192,7 @@ def curve_of(bins: Bins) -> ReliabilityCurve:
 # Calibration errors of the top label, or of the positive class.
 
 
+@register("ece")
 @declares("bins", "l1")
 @validate_params(BINNING_CONSTRAINTS | NORM_CONSTRAINTS)
 def expected_calibration_error(
@@ -280,6 +282,7 @@ def expected_calibration_error(
     return float(gap_norm(bins.sums, norm))
 
 
+@register("mce")
 @declares("bins", "max")
 @validate_params(BINNING_CONSTRAINTS)
 def maximum_calibration_error(
@@ -329,6 +332,7 @@ def maximum_calibration_error(
     return float(gap_norm(bins.sums, "max"))
 
 
+@register("debiased_ece")
 @declares("debiased", "l2")
 @validate_params(BINNING_CONSTRAINTS | {"squared": ["boolean"]})
 def debiased_calibration_error(
@@ -397,6 +401,7 @@ def debiased_calibration_error(
     return debiased_norm(bins.sums * count_unit(unit), squared=squared)
 
 
+@register("ks")
 @declares("ks", "max")
 def ks_calibration_error(
     y_true: ArrayLike,
@@ -511,6 +516,7 @@ def _bins_of(
 # Calibration error class by class, over all columns at once.
 
 
+@register("classwise_ece")
 @declares("bins", "l1", top_label=False)
 @validate_params(
     BINNING_CONSTRAINTS | NORM_CONSTRAINTS | {"average": [StrOptions({"macro"}), None]}

@@ -146,8 +146,9 @@ def compare_calibration(
     y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
         The probabilities of every model by its name. The others are compared with the first model.
     metric : callable or str, default=expected_calibration_error
-        A calibration error of this package, its name or its scorer, or a function of the same
-        signature, such as :func:`sklearn.metrics.log_loss`; smaller = better.
+        A metric of this package by its function, its short name (such as "ece"), its full name or
+        its scorer, or a function of the same signature, such as :func:`sklearn.metrics.log_loss`;
+        smaller = better.
     confidence_level : float, default=0.95
         Level of every single interval, in (0, 1).
     as_frame : bool, default=False

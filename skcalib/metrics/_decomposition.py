@@ -12,6 +12,7 @@ from scipy.special import logsumexp, xlog1py, xlogy
 from ..utils._compat import StrOptions, validate_params
 from ..utils._proba import SMALLEST_PROBABILITY, check_predictions
 from ._per_sample import two_columns
+from ._registry import register
 from ._temperature_fit import DEFAULT_BOUNDS, fit_temperature
 from ._ties import tie_groups
 
@@ -108,6 +109,51 @@ def score_decomposition(
     return ScoreDecomposition(*map(float, of_classes.sum(axis=1)))
 
 
+@register("discrimination", greater_is_better=True)
+def discrimination(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    scoring_rule: str = "brier",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the discrimination of :func:`score_decomposition`."""
+    parts = score_decomposition(
+        y_true,
+        y_proba,
+        scoring_rule=scoring_rule,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    return parts.discrimination
+
+
+@register("miscalibration")
+def miscalibration(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    scoring_rule: str = "brier",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the miscalibration of :func:`score_decomposition`."""
+    parts = score_decomposition(
+        y_true,
+        y_proba,
+        scoring_rule=scoring_rule,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    return parts.miscalibration
+
+
+@register("refined_log_loss")
 def refined_log_loss(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -35,7 +35,7 @@ class Evidence(NamedTuple):
     pvalue: float
 
 
-def log_ratios(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_ratios(predictions: Predictions) -> NDArray[np.float64]:
     """Return the sum over samples of ``log q_t(y | p) / p(y)`` for every map t.
 
     Two classes: all slopes with all shifts, (n_slopes n_shifts,). Several: slopes in the first

@@ -19,7 +19,7 @@ from ..utils._proba import check_predictions, check_values
 from ._binned_draws import GapError, OneSeed
 from ._calibration_error import expected_calibration_error
 from ._intervals import interval_of, pvalue_of
-from ._registry import AnyMetric, metric_of
+from ._registry import AnyMetric, get_metric
 from ._resampling import (
     TOLD_CONSTRAINTS,
     Resampled,
@@ -254,8 +254,8 @@ def multilabel_calibration_error(
         Probabilities of the labels. Forests predict a list of arrays (n_samples, 2), one per
         label: give ``np.column_stack([p[:, 1] for p in y_proba])``.
     metric : callable or str, default=expected_calibration_error
-        A calibration error of this package, its name or its scorer, or a function of the same
-        signature.
+        A metric of this package by its function, its short name (such as "ece"), its full name or
+        its scorer, or a function of the same signature.
     average : {"macro", "micro"} or None, default="macro"
         "macro" is the mean over the labels, "micro" the error of all pairs of a sample and a
         label taken together, None the error of every label.
@@ -298,7 +298,7 @@ def multilabel_calibration_error(
                 f"{name} must not be given: every column is a label of its own, "
                 f"got {options[name]!r}."
             )
-    error = metric_of(metric)
+    error = get_metric(metric)
     check_metric(error, "sample_weight")
     indicator, proba = _check_indicator(y_true), as_floats(y_proba, name="y_proba")
     names, wanted = column_names(y_proba), column_names(y_true)

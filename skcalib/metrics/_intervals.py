@@ -430,8 +430,8 @@ def calibration_error_interval(
     ----------
     y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     metric : callable or str, default=expected_calibration_error
-        A calibration error of this package, its name or its scorer, or a function of the same
-        signature.
+        A metric of this package by its function, its short name (such as "ece"), its full name or
+        its scorer, or a function of the same signature.
     confidence_level : float, default=0.95
         Level in (0, 1).
     n_resamples : int, default=999
@@ -550,8 +550,8 @@ def calibration_test(
     ----------
     y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
     metric : callable or str, default=expected_calibration_error
-        A calibration error of this package, its name or its scorer, or a function of the same
-        signature; larger = worse.
+        A metric of this package by its function, its short name (such as "ece"), its full name or
+        its scorer, or a function of the same signature; larger = worse.
         A metric of the top label tests the confidence in it alone,
         :func:`classwise_calibration_error` all columns.
     n_resamples : int, default=999

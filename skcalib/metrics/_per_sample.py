@@ -22,7 +22,14 @@ from ..utils._backends import (
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, match_binary, match_columns
 from ..utils._numeric import iter_blocks, row_entropy, row_margin, row_max, row_sum
-from ..utils._proba import as_proba, check_predictions, iter_proba_blocks
+from ..utils._proba import (
+    LOSS_FLOOR,
+    Predictions,
+    as_proba,
+    check_predictions,
+    iter_proba_blocks,
+)
+from ._registry import LossesOfLabels, register
 
 
 def predictive_entropy(y_proba: ArrayLike) -> NDArray:
@@ -295,6 +302,119 @@ def _brier(block: NDArray, order: float, exponent: float, codes: NDArray[np.intp
 
 def _brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) -> NDArray:
     return generalized_brier_score(y_true, y_proba, **options)
+
+
+# Means of losses of single samples. A loss is computed under every possible label, (n, K).
+
+
+def log_losses(proba: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the log-losses in nats."""
+    return -np.log(np.maximum(two_columns(proba).astype(np.float64), LOSS_FLOOR))
+
+
+def brier_scores(proba: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the Brier scores, sums over the classes, in [0, 2]."""
+    columns = two_columns(proba).astype(np.float64)
+    return 1 - 2 * columns + (columns**2).sum(axis=1, keepdims=True)
+
+
+def correctness(proba: NDArray[Any]) -> NDArray[np.float64]:
+    """Return 1 where the label is the predicted class, else 0."""
+    columns = two_columns(proba)
+    predicted = columns.argmax(axis=1)[:, np.newaxis]
+    return (predicted == np.arange(columns.shape[1])).astype(np.float64)
+
+
+def excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
+    """Return confidence minus correctness; of the positive class, probability minus outcome."""
+    if proba.ndim == 1:
+        return proba[:, np.newaxis].astype(np.float64) - np.arange(2)
+    return proba.max(axis=1, keepdims=True).astype(np.float64) - correctness(proba)
+
+
+def losses_of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the losses (n,) under the given labels; of soft labels, their weighted means."""
+    if truth.ndim == 2:
+        return (of_label * truth).sum(axis=1)
+    return of_label[np.arange(len(truth)), truth]
+
+
+def sum_losses(predictions: Predictions, losses: LossesOfLabels) -> float:
+    """Return the weighted sum of the losses of all samples, and check their probabilities."""
+    total = 0.0
+    for rows, block in iter_proba_blocks(predictions.proba):
+        found = losses_of_truth(losses(block), predictions.truth[rows])
+        weight = None if predictions.weight is None else predictions.weight[rows]
+        total += float(found.sum() if weight is None else weight @ found)
+    return total
+
+
+def _mean_loss(
+    losses: LossesOfLabels,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    pos_label: Any,
+) -> float:
+    predictions = check_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
+    )
+    weight = predictions.weight
+    n = len(predictions.truth) if weight is None else float(weight.sum())
+    return sum_losses(predictions, losses) / n
+
+
+@register("log_loss", losses=log_losses)
+def log_loss(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the mean log-loss in nats."""
+    return _mean_loss(log_losses, y_true, y_proba, sample_weight, labels, pos_label)
+
+
+@register("brier", losses=brier_scores)
+def brier(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the mean Brier score, the sum over all classes, in [0, 2]."""
+    return _mean_loss(brier_scores, y_true, y_proba, sample_weight, labels, pos_label)
+
+
+@register("accuracy", greater_is_better=True, losses=correctness)
+def accuracy(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the fraction of correct predictions."""
+    return _mean_loss(correctness, y_true, y_proba, sample_weight, labels, pos_label)
+
+
+@register("overconfidence", greater_is_better=None, losses=excess_confidence)
+def overconfidence(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the mean confidence minus the accuracy, in [-1, 1]."""
+    return _mean_loss(excess_confidence, y_true, y_proba, sample_weight, labels, pos_label)
 
 
 @by_chunks

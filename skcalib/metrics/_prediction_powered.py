@@ -1,9 +1,9 @@
-"""Prediction-powered intervals: cheap labels for all samples, and checked labels for some.
+"""Prediction-powered intervals: proxy labels for all samples, and checked labels for some.
 
-A model of the true label, given the cheap label and the probabilities, is fitted to the checked
+A model of the true label, given the proxy label and the probabilities, is fitted to the checked
 samples; it gives an expected loss for every sample. The estimate is the mean expected loss of all
 samples, plus the mean difference between true and expected loss of the checked samples. This
-difference varies little if the cheap labels or the model are good. Power tuning multiplies the
+difference varies little if the proxy labels or the model are good. Power tuning multiplies the
 expected loss by a factor in [0, 1].
 """
 
@@ -19,12 +19,13 @@ from scipy.special import log_softmax, softmax
 from scipy.stats import rankdata, t
 
 from ..utils._arrays import as_array, check_numbers
-from ..utils._compat import Interval, StrOptions, validate_params
+from ..utils._compat import Interval, validate_params
 from ..utils._labels import encode_groups
 from ..utils._numeric import binomial_interval, iter_blocks
 from ..utils._output import rename_argument, warn
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
-from ._per_sample import two_columns
+from ._per_sample import losses_of_truth, two_columns
+from ._registry import AnyMetric, Metric, choose_metric
 
 _RANGES = {
     "accuracy": (0.0, 1.0),
@@ -86,48 +87,51 @@ class Expected(NamedTuple):
 
 @validate_params(
     {
-        "metric": [StrOptions(set(_RANGES))],
+        "metric": [callable, str],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
     }
 )
 def prediction_powered_interval(
-    y_cheap: ArrayLike,
+    y_true: ArrayLike,
     y_proba: ArrayLike,
-    checked: ArrayLike,
-    y_checked: ArrayLike,
+    y_proxy: ArrayLike,
     *,
-    metric: str = "accuracy",
-    inclusion: ArrayLike | None = None,
+    checked: ArrayLike,
+    metric: AnyMetric = "accuracy",
+    inclusion_proba: ArrayLike | None = None,
     groups: Any = None,
     confidence_level: float = 0.95,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> tuple[float, float]:
-    """Interval of an error under true labels, from cheap labels for all samples and a few checks.
+    """Interval of an error under true labels, from proxy labels for all samples and a few checks.
 
     An AI or a crowd has labeled all samples, and you check a random draw of them. The interval is
     for the value that the metric would have if you had checked all samples. It is valid however
-    bad the cheap labels and the model are, and narrower the better they are (prediction-powered
+    bad the proxy labels and the model are, and narrower the better they are (prediction-powered
     inference [1]_, [2]_). If both are useless, it is about as wide as an interval from the checked
     samples alone.
 
     Parameters
     ----------
-    y_cheap : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Cheap labels, integers or strings; or the share of cheap labels for each class.
+    y_true : array-like of shape (n_checks,) or (n_checks, n_classes)
+        True labels of the samples `checked`, in that order; or soft labels, the fraction of people
+        who gave each label.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the model to evaluate: of all classes, or of the positive class.
+    y_proxy : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Proxy labels of all samples, integers or strings; or the fraction of proxy labels for each
+        class.
     checked : array-like of shape (n_checks,)
         Positions of the checked samples, two or more, all distinct. They must be a random draw:
-        samples that were picked because of their cheap labels make the interval invalid.
-    y_checked : array-like of shape (n_checks,) or (n_checks, n_classes)
-        Their true labels, or the share of people who gave each label.
+        samples that were picked because of their proxy labels make the interval invalid.
     metric : {"accuracy", "brier", "log_loss", "overconfidence"}, default="accuracy"
-        "accuracy": fraction of right predictions, larger = better. "brier": Brier score in [0, 2],
-        smaller = better. "log_loss": in nats, smaller = better. "overconfidence": mean confidence
-        minus accuracy, larger = more overconfident; with `y_proba` of shape (n_samples,), mean
-        probability minus fraction of positives.
-    inclusion : array-like of shape (n_samples,), default=None
+        "accuracy": fraction of correct predictions, larger = better. "brier": Brier score in
+        [0, 2], smaller = better. "log_loss": in nats, smaller = better. "overconfidence": mean
+        confidence minus accuracy, larger = more overconfident; with `y_proba` of shape
+        (n_samples,), mean probability minus fraction of positives. Full names and scorers of these
+        metrics are accepted, too.
+    inclusion_proba : array-like of shape (n_samples,), default=None
         Probability with which every sample was drawn, in (0, 1]. None means that all were equal.
     groups : array-like of shape (n_samples,), default=None
         Groups that were drawn as a whole, such as all samples of a patient. The groups are then
@@ -150,7 +154,7 @@ def prediction_powered_interval(
     Warns
     -----
     SkcalibWarning
-        If the cheap labels show that the checked samples are not a random draw.
+        If the proxy labels show that the checked samples are not a random draw.
 
     See Also
     --------
@@ -161,16 +165,16 @@ def prediction_powered_interval(
     -----
     Every sample has an expected loss L', under a true label that is class k with a probability
     proportional to ``p_k ** a * exp(g * c_k)``. p_k is the probability by the model and c_k the
-    share of the cheap label. a and g maximize the likelihood of the checked labels; a has a normal
-    prior with mean 1 and variance 1, and the prior of g is one pseudo-check, of a sample with
-    equal p_k, where the cheap label is half right. The L' of a checked sample comes from a fit
-    without the checks of its group.
+    fraction of the proxy label. a and g maximize the likelihood of the checked labels; a has a
+    normal prior with mean 1 and variance 1, and the prior of g is one pseudo-check, of a sample
+    with equal p_k, where the proxy label is half right. The L' of a checked sample comes from a
+    fit without the checks of its group.
 
     Let L be the loss under the true label. The estimate is b times the mean of L' over all
-    samples, plus the mean of ``L - b L'`` over the checked samples, weighted by 1 / inclusion; b
-    in [0, 1] minimizes the variance (power tuning [2]_). The interval is Student's t. Its variance
-    is that of a draw without replacement, estimated from the checked samples or from the fitted
-    model, whichever is larger.
+    samples, plus the mean of ``L - b L'`` over the checked samples, weighted by 1 /
+    inclusion_proba; b in [0, 1] minimizes the variance (power tuning [2]_). The interval is
+    Student's t. Its variance is that of a draw without replacement, estimated from the checked
+    samples or from the fitted model, whichever is larger.
 
     If fewer than five of the checked predictions are wrong, or fewer than five are right, accuracy
     and overconfidence have Clopper and Pearson's limits. A log-loss with long tails needs many
@@ -191,59 +195,46 @@ def prediction_powered_interval(
     >>> from skcalib.metrics import prediction_powered_interval
     >>> y, y_proba, _ = make_predictions(5000, random_state=0)
     >>> rng = np.random.default_rng(0)
-    >>> y_cheap = np.where(rng.uniform(size=5000) < 0.1, rng.integers(0, 2, 5000), y)
+    >>> y_proxy = np.where(rng.uniform(size=5000) < 0.1, rng.integers(0, 2, 5000), y)
     >>> checked = rng.choice(5000, 150, replace=False)
-    >>> low, high = prediction_powered_interval(y_cheap, y_proba, checked, y[checked])
+    >>> low, high = prediction_powered_interval(y[checked], y_proba, y_proxy, checked=checked)
     >>> round(low, 3), round(high, 3)
     (0.718, 0.773)
     """
-    with rename_argument("y_true", "y_cheap"):
-        given = check_predictions(y_cheap, y_proba, labels=labels, pos_label=pos_label)
+    chosen = choose_metric(metric, _RANGES)
+    with rename_argument("y_true", "y_proxy"):
+        given = check_predictions(y_proxy, y_proba, labels=labels, pos_label=pos_label)
     n_samples = len(given.truth)
     rows = _check_positions(checked, n_samples)
     named: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
-    with rename_argument("y_true", "y_checked"):
+    with rename_argument("y_proba", "checked"):
         true = check_predictions(
-            y_checked,
+            y_true,
             given.proba[rows],
             **(named if labels is not None else {"labels": given.classes}),
         )
-    included = _check_inclusion(inclusion, n_samples, rows)
-    of_label = _losses_of_labels(given, metric)
-    cheap = _of_truth(of_label, given.truth)
-    of_checked = _of_truth(of_label[rows], true.truth)
-    _warn_if_not_random(cheap, rows, included)
+    included = _check_inclusion(inclusion_proba, n_samples, rows)
+    of_label = _losses_of_labels(chosen, given.proba)
+    by_proxy = losses_of_truth(of_label, given.truth)
+    of_checked = losses_of_truth(of_label[rows], true.truth)
+    _warn_if_not_random(by_proxy, rows, included)
     codes = _groups_of_checked(groups, n_samples, rows)
     checks = Checks(of_checked, rows, included[rows], codes)
     expected = _expected_losses(given, true.truth, of_label, checks, included)
-    low, high = _interval(checks, expected, of_label, metric, confidence_level)
-    least, most = _RANGES[metric]
+    low, high = _interval(checks, expected, of_label, chosen.name, confidence_level)
+    least, most = _RANGES[chosen.name]
     return max(low, least), min(high, most)
 
 
-def _losses_of_labels(predictions: Predictions, metric: str) -> NDArray[np.float64]:
+def _losses_of_labels(metric: Metric, proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the loss of every sample under every possible label, (n, K)."""
-    proba = two_columns(predictions.proba).astype(np.float64)
-    classes = np.arange(proba.shape[1])
-    if metric == "log_loss":
-        return -np.log(np.maximum(proba, LOSS_FLOOR))
-    if metric == "brier":
-        return 1 - 2 * proba + (proba**2).sum(axis=1, keepdims=True)
-    if metric == "overconfidence" and predictions.proba.ndim == 1:
-        return proba[:, 1:] - classes
-    correct = (proba.argmax(axis=1)[:, np.newaxis] == classes).astype(np.float64)
-    return correct if metric == "accuracy" else proba.max(axis=1, keepdims=True) - correct
-
-
-def _of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the losses (n,) under the given labels; for shares, their weighted means."""
-    if truth.ndim == 2:
-        return (of_label * truth).sum(axis=1)
-    return of_label[np.arange(len(truth)), truth]
+    if metric.losses is None:
+        raise TypeError(f"metric must be a mean of losses of single samples, got {metric.name!r}.")
+    return metric.losses(proba)
 
 
 def _expected_losses(
-    cheap: Predictions,
+    proxy: Predictions,
     true: NDArray[Any],
     of_label: NDArray[np.float64],
     checks: Checks,
@@ -252,10 +243,10 @@ def _expected_losses(
     """Fit the model of the true label to the checks, and return expected losses."""
 
     def features(rows: Any) -> NDArray[np.float64]:  # (n, K, 2)
-        proba = np.maximum(two_columns(cheap.proba[rows]), LOSS_FLOOR)
-        return np.stack([np.log(proba), _as_shares(cheap.truth[rows], proba.shape[1])], axis=-1)
+        proba = np.maximum(two_columns(proxy.proba[rows]), LOSS_FLOOR)
+        return np.stack([np.log(proba), _as_soft(proxy.truth[rows], proba.shape[1])], axis=-1)
 
-    at, share = features(checks.rows), _as_shares(true, of_label.shape[1])
+    at, share = features(checks.rows), _as_soft(true, of_label.shape[1])
     weight = checks.n_effective * checks.share
     theta, by_others = _fit_leaving_out(at, share, weight, checks.groups)
     mean, variance = np.empty((2, len(of_label)))
@@ -271,7 +262,7 @@ def _expected_losses(
     return Expected(float(mean.mean()), of_checked, float(of_draw @ variance), spread)
 
 
-def _as_shares(truth: NDArray[Any], n_classes: int) -> NDArray[Any]:
+def _as_soft(truth: NDArray[Any], n_classes: int) -> NDArray[Any]:
     return truth if truth.ndim == 2 else np.eye(n_classes)[truth]
 
 
@@ -284,7 +275,7 @@ def _fit_leaving_out(
     """Return (a, g) of the Notes and, for every check, those without the checks of its group."""
     start, prior = np.array([1.0, 0.0]), np.diag([1.0, 0.0])
     n_groups, n_classes = groups.max() + 1, share.shape[1]
-    # The prior of g: a pseudo-check with equal probabilities, where the cheap label is half right.
+    # The prior of g: a pseudo-check with equal probabilities, where the proxy label is half right.
     one = np.eye(n_classes)[:1]
     at = np.concatenate([at, np.stack([np.zeros_like(one), one], axis=-1)])
     share = np.concatenate([share, np.where(one, 0.5, 0.5 / (n_classes - 1))])
@@ -383,18 +374,18 @@ def _check_positions(checked: ArrayLike, n_samples: int) -> NDArray[np.intp]:
 
 
 def _check_inclusion(
-    inclusion: ArrayLike | None, n_samples: int, rows: NDArray[np.intp]
+    inclusion_proba: ArrayLike | None, n_samples: int, rows: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    if inclusion is None:
+    if inclusion_proba is None:
         return np.full(n_samples, len(rows) / n_samples)
-    given = check_numbers(inclusion, "inclusion", ndim=(1,)).astype(np.float64)
+    given = check_numbers(inclusion_proba, "inclusion_proba", ndim=(1,)).astype(np.float64)
     if len(given) != n_samples:
         raise ValueError(
-            f"inclusion must have an entry for every sample, {n_samples}, got {len(given)}."
+            f"inclusion_proba must have an entry for every sample, {n_samples}, got {len(given)}."
         )
     if given.min() <= 0 or given.max() > 1:
         raise ValueError(
-            "inclusion must hold probabilities in (0, 1], got values from "
+            "inclusion_proba must hold probabilities in (0, 1], got values from "
             f"{given.min():g} to {given.max():g}."
         )
     return given
@@ -411,11 +402,11 @@ def _groups_of_checked(groups: Any, n_samples: int, rows: NDArray[np.intp]) -> N
 
 
 def _warn_if_not_random(
-    cheap: NDArray[np.float64], rows: NDArray[np.intp], inclusion: NDArray[np.float64]
+    by_proxy: NDArray[np.float64], rows: NDArray[np.intp], inclusion: NDArray[np.float64]
 ) -> None:
-    """Warn if the cheap losses of the checked samples rank unlike a random draw."""
+    """Warn if the losses by proxy labels of the checked samples rank unlike a random draw."""
     # Over a draw, the sum of centered rank / inclusion has mean 0.
-    rank = rankdata(cheap)
+    rank = rankdata(by_proxy)
     of_draw = (rank - rank.mean()) / inclusion
     weight = inclusion * (1 - inclusion)
     if not weight.any():
@@ -423,7 +414,7 @@ def _warn_if_not_random(
     error = np.sqrt(weight @ _centered(of_draw, weight) ** 2)
     if error > 0 and abs(of_draw[rows].sum()) > _MOST_STANDARD_ERRORS * error:
         warn(
-            "checked must be a random draw from all samples, got one whose cheap labels differ "
+            "checked must be a random draw from all samples, got one whose proxy labels differ "
             "from the rest. Draw the samples to check at random, or pass the probabilities of the "
-            "draw as inclusion."
+            "draw as inclusion_proba."
         )

@@ -1,111 +1,132 @@
-"""Metrics by function, by name or by scorer."""
+"""Metrics by name, function or scorer. Every metric registers itself; none is imported here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from ..utils._compat import LabeledProbaScorer
 from ..utils._labels import shorten
-from ._calibration_error import (
-    classwise_calibration_error,
-    debiased_calibration_error,
-    expected_calibration_error,
-    ks_calibration_error,
-    maximum_calibration_error,
-)
-from ._decomposition import refined_log_loss, score_decomposition
-from ._selective import (
-    accuracy_at_coverage,
-    area_under_generalized_risk_coverage,
-    area_under_risk_coverage,
-    coverage_at_risk,
-    excess_area_under_risk_coverage,
-)
-from ._smooth import smooth_calibration_error
-
-# Metrics by function, by name or by scorer.
 
 # The type of a parameter `metric`: a function, a name, or a scorer, which is callable, too.
 AnyMetric: TypeAlias = Callable[..., float] | str
-# Metrics by name. `_scorer` fills it, since it imports the modules that look names up here.
-BY_NAME: dict[str, Callable[..., Any]] = {}
+Function = TypeVar("Function", bound=Callable[..., Any])
+# Losses under every possible label, (n, K), of probabilities of shape (n,) or (n, K).
+LossesOfLabels: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 
-def metric_of(metric: Any) -> Any:
-    """Return the function of a metric that is given by name or by scorer, also in a partial.
+@dataclass(frozen=True)
+class Metric:
+    """A metric of this package, a function of (y_true, y_proba) and options that returns a number.
 
-    A function is returned as it is. The prefix "neg_" of a scorer is ignored.
+    `greater_is_better` is None where the best value lies between others. `losses` is given for
+    means of losses of single samples.
     """
-    if isinstance(metric, partial):
-        return partial(metric_of(metric.func), *metric.args, **metric.keywords)
-    if isinstance(metric, LabeledProbaScorer):
-        return partial(metric_of(metric.name), **metric.options)
-    if not isinstance(metric, str):
-        return metric
-    if (name := metric.removeprefix("neg_")) in BY_NAME:
-        return BY_NAME[name]
-    names = [name for name in BY_NAME if name.endswith("calibration_error")]
-    raise ValueError(f"metric must be a function or one of {names}, got {shorten(metric)}.")
+
+    name: str
+    function: Callable[..., Any]
+    greater_is_better: bool | None
+    losses: LossesOfLabels | None
+
+    @property
+    def full_name(self) -> str:
+        """Name of the function, such as "expected_calibration_error"."""
+        return self.function.__name__
+
+    @property
+    def scorer_name(self) -> str:
+        """The full name, with the prefix "neg_" where smaller = better."""
+        return self.full_name if self.greater_is_better else f"neg_{self.full_name}"
 
 
-def metric_name(metric: Any) -> Any:
-    """Return the name, without "neg_", of a metric that is given by name, function or scorer."""
+_BY_NAME: dict[str, Metric] = {}  # by short names
+
+
+def register(
+    name: str, *, greater_is_better: bool | None = False, losses: LossesOfLabels | None = None
+) -> Callable[[Function], Function]:
+    """Register a metric under a short name; the name of the function is its full name."""
+
+    def add(function: Function) -> Function:
+        _BY_NAME[name] = Metric(name, function, greater_is_better, losses)
+        return function
+
+    return add
+
+
+def find_metric(metric: Any) -> Metric | None:
+    """Return the metric of this package that a name, a function or a scorer without options names.
+
+    Names are short or full, and may have the prefix "neg_" where smaller = better.
+    """
+    while isinstance(metric, partial) and not (metric.args or metric.keywords):
+        metric = metric.func
     if isinstance(metric, LabeledProbaScorer) and not metric.options:
         metric = metric.name
-    name = metric if isinstance(metric, str) else getattr(metric, "__name__", metric)
-    return name.removeprefix("neg_") if isinstance(name, str) else name
+    for found in _BY_NAME.values():
+        if metric is found.function:
+            return found
+        if isinstance(metric, str):
+            short = metric if found.greater_is_better is not False else metric.removeprefix("neg_")
+            if short in (found.name, found.full_name):
+                return found
+    return None
+
+
+def get_metric(metric: Any, *, argument: str = "metric") -> Any:
+    """Return the function of a metric given by name or by scorer, also in a partial.
+
+    Options of a scorer or partial stay with it. Other functions are returned as they are.
+    """
+    if isinstance(metric, partial):
+        return partial(get_metric(metric.func), *metric.args, **metric.keywords)
+    if isinstance(metric, LabeledProbaScorer):
+        return partial(get_metric(metric.name), **metric.options)
+    found = find_metric(metric)
+    if found is not None:
+        return found.function
+    if isinstance(metric, str):
+        raise ValueError(
+            f"{argument} must be a function or one of {sorted(_BY_NAME)}, got {shorten(metric)}."
+        )
+    return metric
+
+
+def choose_metric(metric: Any, names: Iterable[str], *, argument: str = "metric") -> Metric:
+    """Return the metric that is meant, which must be one of those with the short names `names`."""
+    found, names = find_metric(metric), list(names)
+    if found is None or found.name not in names:
+        got = metric if found is None else found.name
+        raise ValueError(f"{argument} must be one of {names}, got {shorten(got)}.")
+    return found
+
+
+def metrics_to_minimize() -> list[str]:
+    """Return the short names of the metrics where smaller = better."""
+    return [name for name, metric in _BY_NAME.items() if metric.greater_is_better is False]
 
 
 # Scorers for ``GridSearchCV(scoring=...)``; scikit-learn's own registry is left alone.
-
-Metric = Callable[..., Any]  # a float, with the options that a scorer is given
 
 
 class ProbabilityScorer(LabeledProbaScorer):
     """Score `predict_proba` of a fitted classifier: larger = better."""
 
-    def __init__(self, name: str, metric: Metric, options: dict[str, Any]) -> None:
-        super().__init__(metric, larger_is_better=not name.startswith("neg_"), options=options)
-        self.name = name
+    def __init__(self, metric: Metric, options: dict[str, Any]) -> None:
+        larger_is_better = bool(metric.greater_is_better)
+        super().__init__(metric.function, larger_is_better=larger_is_better, options=options)
+        self.name = metric.scorer_name
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"<scorer {self.name}({options})>"
 
 
-def _discrimination(y_true: ArrayLike, y_proba: ArrayLike, **options: Any) -> float:
-    return score_decomposition(y_true, y_proba, **options).discrimination
-
-
-def _miscalibration(y_true: ArrayLike, y_proba: ArrayLike, **options: Any) -> float:
-    return score_decomposition(y_true, y_proba, **options).miscalibration
-
-
-# By the names of the scorers; "neg_" marks metrics where smaller = better.
-_METRICS: dict[str, Metric] = {
-    "accuracy_at_coverage": accuracy_at_coverage,
-    "coverage_at_risk": coverage_at_risk,
-    "discrimination": _discrimination,
-    "neg_area_under_generalized_risk_coverage": area_under_generalized_risk_coverage,
-    "neg_area_under_risk_coverage": area_under_risk_coverage,
-    "neg_classwise_calibration_error": classwise_calibration_error,
-    "neg_debiased_calibration_error": debiased_calibration_error,
-    "neg_excess_area_under_risk_coverage": excess_area_under_risk_coverage,
-    "neg_expected_calibration_error": expected_calibration_error,
-    "neg_ks_calibration_error": ks_calibration_error,
-    "neg_maximum_calibration_error": maximum_calibration_error,
-    "neg_miscalibration": _miscalibration,
-    "neg_refined_log_loss": refined_log_loss,
-    "neg_smooth_calibration_error": smooth_calibration_error,
-}
-BY_NAME.update((name.removeprefix("neg_"), metric) for name, metric in _METRICS.items())
-
-
-def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
+def get_scorer(scoring: AnyMetric, **options: Any) -> ProbabilityScorer:
     """Return the scorer of a metric of this package, for ``GridSearchCV(scoring=...)``.
 
     A scorer passes the classes of the estimator to the metric, so a fold may lack a class. As with
@@ -117,9 +138,10 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
 
     Parameters
     ----------
-    scoring : str
-        One of :func:`get_scorer_names`. ``"neg_miscalibration"`` and ``"discrimination"`` are
-        parts of :func:`score_decomposition`.
+    scoring : str or callable
+        One of :func:`get_scorer_names`, with or without its prefix ``"neg_"``, a short name such
+        as ``"ece"``, a metric of this package, or one of its scorers. ``"neg_miscalibration"`` and
+        ``"discrimination"`` are parts of :func:`score_decomposition`.
     **options : dict
         Options of the metric, such as ``n_bins``.
 
@@ -133,7 +155,7 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     Raises
     ------
     ValueError
-        If there is no scorer of this name.
+        If there is no scorer of this name, or none of this metric: the best overconfidence is 0.
 
     See Also
     --------
@@ -153,9 +175,15 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
     {'C': 1.0}
     """
-    if scoring not in _METRICS:
+    given: Any = scoring
+    while isinstance(given, partial) and not given.args:
+        given, options = given.func, given.keywords | options
+    if isinstance(given, LabeledProbaScorer):
+        given, options = given.name, given.options | options
+    metric = find_metric(given)
+    if metric is None or metric.greater_is_better is None:
         raise ValueError(f"scoring must be one of {get_scorer_names()}, got {shorten(scoring)}.")
-    return ProbabilityScorer(scoring, _METRICS[scoring], options)
+    return ProbabilityScorer(metric, options)
 
 
 def get_scorer_names() -> list[str]:
@@ -176,4 +204,6 @@ def get_scorer_names() -> list[str]:
     >>> "neg_expected_calibration_error" in get_scorer_names()
     True
     """
-    return sorted(_METRICS)
+    return sorted(
+        metric.scorer_name for metric in _BY_NAME.values() if metric.greater_is_better is not None
+    )

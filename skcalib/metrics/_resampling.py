@@ -20,7 +20,7 @@ from ..utils._output import warn
 from ..utils._proba import check_predictions, two_sided, with_unseen
 from ._binned_draws import GapError, OneSeed, drawn_counts, drawn_labels, gap_error, merged
 from ._calibration_error import kind_of, top_label
-from ._registry import metric_of
+from ._registry import get_metric
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "metric": [callable, str],
@@ -192,8 +192,8 @@ class Resampled(NamedTuple):
             return by_chance
         if not isinstance(self.error, GapError):
             raise ValueError(
-                "metric must be a calibration error of skcalib where groups or shares of people "
-                "are tested, "
+                "metric must be one of ['ece', 'mce', 'debiased_ece', 'classwise_ece', "
+                "'smooth_ece', 'ks'] where groups or soft labels are tested, "
                 f"got {getattr(self.error.metric, '__name__', self.error.metric)}."
             )
         return [*by_chance, run(self.error.by_signs, seeds, n_jobs, verbose)]
@@ -201,7 +201,7 @@ class Resampled(NamedTuple):
 
 def _unwrapped(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the function of a metric, given by name or in a partial, and all of its options."""
-    metric = metric_of(metric)
+    metric = get_metric(metric)
     while isinstance(metric, partial) and not metric.args:
         metric, options = metric.func, metric.keywords | options
     return metric, options

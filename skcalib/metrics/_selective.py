@@ -16,6 +16,7 @@ from ..utils._numeric import iter_blocks, row_entropy, row_margin
 from ..utils._proba import Predictions, check_predictions, check_values
 from ._calibration_error import top_label
 from ._per_sample import two_columns
+from ._registry import register
 from ._ties import TieGroups, tie_groups
 
 # Predictions ranked by confidence, for selective prediction and error detection.
@@ -173,6 +174,7 @@ def risk_coverage_curve(
     return _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
 
 
+@register("accuracy_at_coverage", greater_is_better=True)
 @validate_params({"coverage": [Interval(Real, 0, 1, closed="right")]})
 def accuracy_at_coverage(
     y_true: ArrayLike,
@@ -220,6 +222,7 @@ def accuracy_at_coverage(
     return float(part @ groups.positive / accepted)
 
 
+@register("coverage_at_risk", greater_is_better=True)
 @validate_params({"risk": [Interval(Real, 0, 1, closed="both")], "return_threshold": ["boolean"]})
 def coverage_at_risk(
     y_true: ArrayLike,
@@ -281,6 +284,7 @@ def coverage_at_risk(
     return (float(coverage), float(threshold)) if return_threshold else float(coverage)
 
 
+@register("aurc")
 def area_under_risk_coverage(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -340,6 +344,7 @@ def area_under_risk_coverage(
     return _mean_risk(groups.weight, groups.positive)
 
 
+@register("eaurc")
 def excess_area_under_risk_coverage(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -393,6 +398,7 @@ def excess_area_under_risk_coverage(
     return max(_mean_risk(groups.weight, groups.positive) - perfect, 0.0)
 
 
+@register("augrc")
 def area_under_generalized_risk_coverage(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from ..utils._compat import Interval, validate_params
 from ..utils._proba import Predictions, check_predictions
 from ._calibration_error import declares, iter_top_label
+from ._registry import register
 
 # Steps of the grid on [0, 1]. The binned series is off by about (step / bandwidth)^2 / 12 of the
 # error. Where the bandwidth is the error, that is below 1e-5 from 3e-5 on; a narrow bandwidth
@@ -24,6 +25,7 @@ _STEPS_PER_BANDWIDTH = 150
 _STEPS_OF_INTEGRAL = 64
 
 
+@register("smooth_ece")
 @declares("smooth", "l1")
 @validate_params({"bandwidth": [None, Interval(Real, 0, 1, closed="right")]})
 def smooth_calibration_error(

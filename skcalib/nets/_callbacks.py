@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import skorch.dataset
@@ -12,7 +13,8 @@ from skorch.callbacks import Callback, EpochScoring
 from skorch.utils import to_numpy
 from torch import Tensor
 
-from ..metrics import expected_calibration_error, refined_log_loss
+from ..metrics._registry import AnyMetric, find_metric, get_metric
+from ..utils._estimators import takes
 from ._components import first_output
 from ._loop import TrainingLoop
 
@@ -185,7 +187,7 @@ def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
 
 
 class CalibrationScoring(EpochScoring):
-    """Record calibration error or refinement error after every epoch, smaller = better.
+    """Record a metric of :mod:`skcalib.metrics` after every epoch.
 
     Like every :class:`skorch.callbacks.EpochScoring`, it writes into the history its value and
     whether it is the best so far, for early stopping and checkpoints. It uses the predictions that
@@ -193,16 +195,18 @@ class CalibrationScoring(EpochScoring):
 
     Parameters
     ----------
-    metric : {"ece", "refinement"}, default="ece"
-        "ece" is the expected calibration error. "refinement" is the log-loss after the best
-        temperature, found on the same samples: what a calibrator can repair does not count. Stop
-        where it is least, then calibrate [1]_.
+    metric : str or callable, default="ece"
+        Short or full name of a metric, its function or its scorer, or a function of your own of
+        (y_true, y_proba), smaller = better. "ece" is the expected calibration error.
+        "refined_log_loss" is the log-loss after the best temperature, found on the same samples:
+        what a calibrator can repair does not count. Stop where it is least, then calibrate [1]_.
     n_bins, strategy, norm : of :func:`~skcalib.metrics.expected_calibration_error`
+        Passed to a metric that takes them; options of a scorer or partial come first.
     on_train : bool, default=False
         Whether to score the training samples instead of the validation samples.
     name : str, default=None
-        Name in the history; None means "valid_ece" or "valid_refinement", with `on_train`
-        "train_ece" or "train_refinement".
+        Name in the history; None means "valid_" and the short name of the metric, such as
+        "valid_ece", with `on_train` "train_ece".
     use_caching : bool, default=True
         Whether to use the outputs of the epoch's own steps rather than predict anew.
 
@@ -229,25 +233,24 @@ class CalibrationScoring(EpochScoring):
     >>> from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationScoring
     >>> X, y = load_iris(return_X_y=True)
     >>> callbacks = [
-    ...     CalibrationScoring(metric="refinement"),
-    ...     EarlyStopping(monitor="valid_refinement", patience=3, load_best=True),
+    ...     CalibrationScoring(metric="refined_log_loss"),
+    ...     EarlyStopping(monitor="valid_refined_log_loss", patience=3, load_best=True),
     ... ]
     >>> net = CalibratedNetClassifier(
     ...     MLP, callbacks=callbacks, train_split=ValidSplit(5, stratified=True), random_state=0
     ... )
     >>> net = net.fit(X, y)
-    >>> len(net.history_[:, "valid_refinement"]) == len(net.history_)
+    >>> len(net.history_[:, "valid_refined_log_loss"]) == len(net.history_)
     True
     """
 
-    # Parameters of EpochScoring that are fixed here.
-    lower_is_better: ClassVar[bool] = True
+    # A parameter of EpochScoring that is fixed here.
     target_extractor = staticmethod(to_numpy)
 
     def __init__(
         self,
         *,
-        metric: str = "ece",
+        metric: AnyMetric = "ece",
         n_bins: int = 15,
         strategy: str = "uniform",
         norm: str = "l1",
@@ -268,13 +271,32 @@ class CalibrationScoring(EpochScoring):
         for name in ("on_train", "use_caching"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        if self.metric not in ("ece", "refinement"):
-            raise ValueError(f"metric must be 'ece' or 'refinement', got {self.metric!r}.")
+        function, _ = self._unwrapped()
+        if not callable(function):
+            raise TypeError(
+                f"metric must be a function or a name, got {type(self.metric).__name__}."
+            )
         if not isinstance(self.name, str | None):
             raise TypeError(f"name must be a str or None, got {self.name!r}.")
         super().initialize()
-        self.name_ = self.name or f"{'train' if self.on_train else 'valid'}_{self.metric}"
+        known = find_metric(function)
+        metric = known.name if known else getattr(function, "__name__", "metric")
+        self.name_ = self.name or f"{'train' if self.on_train else 'valid'}_{metric}"
         return self
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether smaller values of the metric are better."""
+        known = find_metric(self._unwrapped()[0])
+        return known is None or not known.greater_is_better
+
+    def _unwrapped(self) -> tuple[Any, dict[str, Any]]:
+        """Return the function of the metric, and the options of a scorer or partial."""
+        function: Any = get_metric(self.metric)
+        options: dict[str, Any] = {}
+        while isinstance(function, partial) and not function.args:
+            function, options = function.func, function.keywords | options
+        return function, options
 
     def on_epoch_begin(self, net: Any, dataset_train: Any, dataset_valid: Any, **kw: Any) -> None:
         """Begin a new epoch.
@@ -317,17 +339,12 @@ class CalibrationScoring(EpochScoring):
         Returns
         -------
         value : float
-            The metric, smaller = better.
+            The metric.
         """
         label, proba = net._encoded(y), net.predict_proba(X)
         columns = np.arange(len(net.classes_))  # a class may be missing among these samples
-        if self.metric == "refinement":
-            return refined_log_loss(label, proba, labels=columns)
-        return expected_calibration_error(
-            label,
-            proba,
-            n_bins=self.n_bins,
-            strategy=self.strategy,
-            norm=self.norm,
-            labels=columns,
-        )
+        metric, given = self._unwrapped()
+        options = {"labels": columns, "n_bins": self.n_bins, "strategy": self.strategy}
+        options["norm"] = self.norm
+        taken = {key: value for key, value in options.items() if takes(metric, key)}
+        return float(metric(label, proba, **(taken | given)))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import expected_calibration_error
+from ..metrics._registry import AnyMetric, choose_metric
 from ..metrics._temperature_fit import (
     DEFAULT_BOUNDS,
     TemperatureFit,
@@ -26,7 +27,7 @@ from ..metrics._temperature_fit import (
     temperature_sums,
     warn_of_bound,
 )
-from ..utils._compat import Interval, StrOptions
+from ..utils._compat import Interval
 from ..utils._numeric import iter_blocks, row_max, row_sum
 from ..utils._output import collecting
 from ..utils._proba import FLOAT32_ROUNDING
@@ -182,7 +183,8 @@ class TemperatureScaling(AfterTemperature):
         `grid` [2]_; of equally good temperatures, the one nearest to 1 is taken, and
         `mix_uniform` is ignored. "ece" fits the noise of the bins: with 200 samples, it raised the
         log-loss on new samples by .029 and even the debiased calibration error by .012, on average
-        over the data sets of the guide.
+        over the data sets of the guide. Full names, functions and scorers of the two are accepted,
+        too.
     mix_uniform : bool, default=False
         Whether to mix the map with a uniform component, fitted with the temperature. A
         pseudo-error is spread over the samples: the runner-up of each counts as its label, with a
@@ -250,7 +252,7 @@ class TemperatureScaling(AfterTemperature):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
-        "criterion": [StrOptions({"log_loss", "ece"})],
+        "criterion": [str, callable],
         "mix_uniform": ["boolean"],
         "bounds": [tuple, list],
         "grid": ["array-like", None],
@@ -263,7 +265,7 @@ class TemperatureScaling(AfterTemperature):
     def __init__(
         self,
         *,
-        criterion: str = "log_loss",
+        criterion: AnyMetric = "log_loss",
         mix_uniform: bool = False,
         input: str = "logits",
         bounds: tuple[float, float] = DEFAULT_BOUNDS,
@@ -279,9 +281,13 @@ class TemperatureScaling(AfterTemperature):
         self.n_bins = n_bins
         self.classes = classes
 
+    def _minimizes_log_loss(self) -> bool:
+        chosen = choose_metric(self.criterion, ("log_loss", "ece"), argument="criterion")
+        return chosen.name == "log_loss"
+
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
-        if self.criterion == "log_loss":
+        if self._minimizes_log_loss():
             bounds, mix_uniform = _check_bounds(self.bounds), self.mix_uniform
             self.temperature_, weight = fit_temperature(
                 logits,
@@ -305,7 +311,7 @@ class TemperatureScaling(AfterTemperature):
             self.uniform_weight_ = 0.0
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
-        if self.criterion != "log_loss":
+        if not self._minimizes_log_loss():
             raise ValueError(
                 f"criterion must be 'log_loss' where X is a dask array, got {self.criterion!r}."
             )
@@ -326,7 +332,7 @@ class TemperatureScaling(AfterTemperature):
 
     def _shares_temperature(self) -> bool:
         bounds = _check_bounds(self.bounds)
-        return self.criterion == "log_loss" and self.mix_uniform and bounds == DEFAULT_BOUNDS
+        return self._minimizes_log_loss() and self.mix_uniform and bounds == DEFAULT_BOUNDS
 
     def _fit_at(
         self,

@@ -175,12 +175,12 @@ def test_one_class_of_two_may_be_all_of_a_chunk(labels, pos_label, rows):
 def test_accumulator_gives_the_other_errors_of_chunks():
     metrics = (classwise_calibration_error, smooth_calibration_error)
     names = [metric.__name__ for metric in metrics]
-    accumulator = CalibrationAccumulator(metrics=[*names, "generalized_brier_score"])
+    accumulator = CalibrationAccumulator(metrics=[*names, "brier"])
     accumulator.update(_chunked(Y[:200]), _chunked(PROBA[:200])).update(Y[200:], PROBA[200:])
     for metric in (*metrics, debiased_calibration_error):
         assert accumulator.result(metric.__name__) == pytest.approx(metric(Y, PROBA), abs=1e-9)
     score = generalized_brier_score(Y, PROBA).mean()
-    assert accumulator.result("generalized_brier_score") == pytest.approx(score)
+    assert accumulator.result("brier") == pytest.approx(score)
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence", "random"])

@@ -194,5 +194,5 @@ def test_few_groups_and_metrics_of_others_are_told():
     with pytest.warns(SkcalibWarning, match="got 19"):
         calibration_error_interval(y, proba, groups=groups, n_resamples=9)
     groups = np.arange(190) // 9
-    with pytest.raises(ValueError, match=r"^metric must be a calibration error of skcalib where"):
+    with pytest.raises(ValueError, match=r"^metric must be one of .*'ks'\] where groups"):
         calibration_test(y, proba, groups=groups, metric=brier_score_loss, n_resamples=9)

@@ -126,12 +126,18 @@ def make(seed, *, n=60, n_classes=4, binary=False, grid=None):
     return labels, proba[:, 1] if binary else proba
 
 
+# Their y_true is another one: indicators, labels of checked samples, labels in any order.
+OTHER_LABELS = {
+    "multilabel_calibration_error",
+    "prediction_powered_interval",
+    "check_alignment",
+}
 PREDICTION_METRICS = [
     name
     for name in skcalib.metrics.__all__
     if inspect.isfunction(function := getattr(skcalib.metrics, name))
     and list(inspect.signature(function).parameters)[:2] == ["y_true", "y_proba"]
-    and name != "multilabel_calibration_error"  # indicators are another kind of y_true
+    and name not in OTHER_LABELS
 ]
 
 

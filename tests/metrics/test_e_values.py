@@ -163,7 +163,7 @@ def test_what_evidence_needs():
 EVERY_METRIC = [
     "classwise_calibration_error",
     "smooth_calibration_error",
-    "generalized_brier_score",
+    "brier",
     "e_value",
 ]
 

@@ -58,7 +58,7 @@ def test_scores_are_made_on_the_device(data, trips, name):
 
 def test_accumulator_takes_batches_of_tensors(data, trips):
     y, proba, y_there, there = data
-    summed = ("classwise_calibration_error", "smooth_calibration_error", "generalized_brier_score")
+    summed = ("classwise_calibration_error", "smooth_calibration_error", "brier")
     ours, expected = CalibrationAccumulator(), CalibrationAccumulator(metrics=summed)
     everything = CalibrationAccumulator(metrics=summed)
     for rows in (slice(0, 200), slice(200, 200), slice(200, N)):

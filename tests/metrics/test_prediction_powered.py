@@ -1,4 +1,4 @@
-"""Cheap labels of all samples and checks of some: intervals of what all checks would say."""
+"""Proxy labels of all samples and checks of some: intervals of what all checks would give."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ METRICS = ("accuracy", "brier", "log_loss", "overconfidence")
 
 
 def sample(n=3000, *, wrong=0.1, seed=0, n_classes=3):
-    """True labels, cheap labels of which a fraction is drawn anew, and probabilities."""
+    """True labels, proxy labels of which a fraction is drawn anew, and probabilities."""
     y, proba, _ = make_predictions(n, n_classes=n_classes, temperature=1.5, random_state=seed)
     rng = np.random.default_rng(seed)
     anew = rng.uniform(size=n) < wrong
@@ -40,11 +40,11 @@ def student(values, n):
     return 2 * t.isf(0.025, m - 1) * values.std(ddof=1) * np.sqrt((1 - m / n) / m)
 
 
-def expected(cheap, proba, rows, y_checked, metric, weight=None, groups=None):
+def expected(proxy, proba, rows, y_checked, metric, weight=None, groups=None):
     """Losses to expect of all samples, of checked ones by a fit without their group, variances."""
     weight = np.ones(len(rows)) if weight is None else weight
     groups = np.arange(len(rows)) if groups is None else groups
-    shares = cheap if np.ndim(cheap) == 2 else np.eye(proba.shape[1])[cheap]
+    shares = proxy if np.ndim(proxy) == 2 else np.eye(proba.shape[1])[proxy]
     of_label = np.stack(
         [losses(np.full(len(proba), k), proba, metric) for k in range(proba.shape[1])], axis=1
     )
@@ -82,11 +82,13 @@ def of_draw(mean, variance, power, inclusion):
 @pytest.mark.parametrize("metric", METRICS)
 def test_agrees_with_ppi_python(metric):
     ppi = pytest.importorskip("ppi_py")
-    y, cheap, proba, rng = sample(100_000)
+    y, proxy, proba, rng = sample(100_000)
     checked = rng.choice(len(y), 150, replace=False)
-    low, high = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
+    low, high = prediction_powered_interval(
+        y[checked], proba, proxy, checked=checked, metric=metric
+    )
     true = losses(y, proba, metric)[checked]
-    known, of_checked, variance = expected(cheap, proba, checked, y[checked], metric)
+    known, of_checked, variance = expected(proxy, proba, checked, y[checked], metric)
     both = np.cov(true, of_checked)
     power = min(both[0, 1] / both[1, 1], 1.0)
     center = ppi.ppi_mean_pointestimate(true, of_checked, known, lam=power)
@@ -103,14 +105,14 @@ def test_agrees_with_ppi_python(metric):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("n_wrong", [None, 0])  # without any, the variance is the expected one
 def test_the_formula_of_a_draw_without_replacement(metric, n_wrong):
-    y, cheap, proba, rng = sample(1000, wrong=0.3)
+    y, proxy, proba, rng = sample(1000, wrong=0.3)
     m = 150
     checked = rng.choice(1000, m, replace=False)
     if n_wrong is not None:
-        cheap[checked] = y[checked]
-    found = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
+        proxy[checked] = y[checked]
+    found = prediction_powered_interval(y[checked], proba, proxy, checked=checked, metric=metric)
     true = losses(y, proba, metric)[checked]
-    known, of_checked, variance = expected(cheap, proba, checked, y[checked], metric)
+    known, of_checked, variance = expected(proxy, proba, checked, y[checked], metric)
     slope = np.polyfit(of_checked, true, 1)[0]
     power = min(slope, 1)
     residual = true - power * of_checked
@@ -135,12 +137,12 @@ def by_hand(true, of_all, of_checked, variance, rows, inclusion, groups):
         middle = sum(u * r for u, r in zip(unseen, raw)) / sum(unseen)
         return [u**0.5 * (r - middle) for u, r in zip(unseen, raw)]
 
-    of_true, of_cheap = parts(true), parts(of_checked)
-    slope = sum(a * b for a, b in zip(of_true, of_cheap)) / sum(b * b for b in of_cheap)
+    of_true, of_proxy = parts(true), parts(of_checked)
+    slope = sum(a * b for a, b in zip(of_true, of_proxy)) / sum(b * b for b in of_proxy)
     power = min(max(slope, 0.0), 1.0)
     rest = sum(w * (a - power * b) for w, a, b in zip(share, true, of_checked))
     center, sums = power * of_all.mean() + rest, {}
-    for a, b, g in zip(of_true, of_cheap, groups):
+    for a, b, g in zip(of_true, of_proxy, groups):
         sums[g] = sums.get(g, 0.0) + a - power * b
     degrees = len(sums) - 1 - (power not in (0.0, 1.0))
     square = sum(x * x for x in sums.values()) * len(sums) / degrees
@@ -152,8 +154,8 @@ def by_hand(true, of_all, of_checked, variance, rows, inclusion, groups):
 @pytest.mark.parametrize(("kind", "slopes"), [("good", (0, 1)), ("blurred", (1, 5))])
 @pytest.mark.parametrize("n_groups", [None, 60, 3])
 def test_by_hand_where_chances_differ_and_groups_were_drawn(kind, slopes, n_groups):
-    y, cheap, proba, rng = sample(500, wrong=0.4)
-    given = 0.25 * np.eye(3)[y] + 0.25 if kind == "blurred" else cheap
+    y, proxy, proba, rng = sample(500, wrong=0.4)
+    given = 0.25 * np.eye(3)[y] + 0.25 if kind == "blurred" else proxy
     inclusion = rng.uniform(0.05, 0.6, 500)
     rows = np.flatnonzero(rng.uniform(size=500) < inclusion)
     groups = np.arange(500) if n_groups is None else rng.integers(0, n_groups, 500)
@@ -165,12 +167,12 @@ def test_by_hand_where_chances_differ_and_groups_were_drawn(kind, slopes, n_grou
     slope, ends = by_hand(true, *of_losses, rows, inclusion, of_group)
     assert n_groups == 3 or slopes[0] < slope < slopes[1]
     found = prediction_powered_interval(
-        given,
-        proba,
-        rows,
         y[rows],
+        proba,
+        given,
+        checked=rows,
         metric="brier",
-        inclusion=inclusion,
+        inclusion_proba=inclusion,
         groups=None if n_groups is None else groups,
         labels=[0, 1, 2],
     )
@@ -180,34 +182,38 @@ def test_by_hand_where_chances_differ_and_groups_were_drawn(kind, slopes, n_grou
 def test_without_an_error_as_many_groups_as_were_checked_are_known():
     y = np.arange(400) % 3
     rows, groups = np.arange(0, 400, 4), np.arange(400) // 20
-    found = prediction_powered_interval(y, 0.7 * np.eye(3)[y] + 0.1, rows, y[rows], groups=groups)
+    found = prediction_powered_interval(
+        y[rows], 0.7 * np.eye(3)[y] + 0.1, y, checked=rows, groups=groups
+    )
     # Clopper and Pearson's limit of 20 right ones of 20.
     np.testing.assert_allclose(found, [0.025 ** (1 / 20), 1.0])
 
 
 def test_two_groups_are_enough_and_one_is_not():
-    y, cheap, proba, _ = sample(400)
+    y, proxy, proba, _ = sample(400)
     rows, halves = np.arange(0, 400, 4), np.arange(400) // 200
-    low, high = prediction_powered_interval(cheap, proba, rows, y[rows], groups=halves)
+    low, high = prediction_powered_interval(y[rows], proba, proxy, checked=rows, groups=halves)
     assert low < high
     with pytest.raises(
         ValueError, match=r"^groups must have at least two groups with checked samples"
     ):
-        prediction_powered_interval(cheap, proba, rows, y[rows], groups=np.zeros(400))
+        prediction_powered_interval(y[rows], proba, proxy, checked=rows, groups=np.zeros(400))
 
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["good", "useless", "inverted"])
-def test_it_holds_whatever_the_cheap_labels_are(metric, kind):
+def test_it_holds_whatever_the_proxy_labels_are(metric, kind):
     held, widths, alone = 0, [], []
     for seed in range(60):
-        y, cheap, proba, rng = sample(2000, wrong=0.1 if kind == "good" else 1.0, seed=seed)
+        y, proxy, proba, rng = sample(2000, wrong=0.1 if kind == "good" else 1.0, seed=seed)
         if kind == "inverted":
             top = proba.argmax(axis=1)
-            cheap = np.where(top == y, (top + rng.integers(1, 3, 2000)) % 3, top)
+            proxy = np.where(top == y, (top + rng.integers(1, 3, 2000)) % 3, top)
         checked = rng.choice(2000, 150, replace=False)
         truth = losses(y, proba, metric)
-        low, high = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
+        low, high = prediction_powered_interval(
+            y[checked], proba, proxy, checked=checked, metric=metric
+        )
         held += low <= truth.mean() <= high
         widths.append(high - low)
         alone.append(student(truth[checked], 2000))
@@ -218,20 +224,22 @@ def test_it_holds_whatever_the_cheap_labels_are(metric, kind):
 def test_a_draw_by_design_holds_and_is_narrower():
     held, by_design, uniform = 0, [], []
     for seed in range(60):
-        y, cheap, proba, rng = sample(2000, wrong=0.15, seed=seed)
-        # Cheap labels that the model finds unlikely are checked more often.
-        doubt = 1 - proba[np.arange(2000), cheap]
+        y, proxy, proba, rng = sample(2000, wrong=0.15, seed=seed)
+        # Proxy labels that the model finds unlikely are checked more often.
+        doubt = 1 - proba[np.arange(2000), proxy]
         chance = 150 * (0.7 * doubt / doubt.sum() + 0.3 / 2000)
         ends, start = np.cumsum(chance), rng.uniform()
         checked = np.searchsorted(ends, start + np.arange(150))
         checked = np.unique(checked[checked < 2000])
         low, high = prediction_powered_interval(
-            cheap, proba, checked, y[checked], inclusion=chance
+            y[checked], proba, proxy, checked=checked, inclusion_proba=chance
         )
         held += low <= losses(y, proba, "accuracy").mean() <= high
         by_design.append(high - low)
         checked = rng.choice(2000, 150, replace=False)
-        uniform.append(np.diff(prediction_powered_interval(cheap, proba, checked, y[checked])))
+        uniform.append(
+            np.diff(prediction_powered_interval(y[checked], proba, proxy, checked=checked))
+        )
     assert held >= 53
     assert np.mean(by_design) < 0.97 * np.mean(uniform)
 
@@ -239,16 +247,16 @@ def test_a_draw_by_design_holds_and_is_narrower():
 def test_groups_that_were_drawn_together():
     held = dict.fromkeys(("groups", "none"), 0)
     for seed in range(60):
-        y, cheap, proba, rng = sample(1500, wrong=0.0, seed=seed)
+        y, proxy, proba, rng = sample(1500, wrong=0.0, seed=seed)
         patient = np.arange(1500) // 10
-        odd = rng.uniform(size=150) < 0.4  # of some, most cheap labels are wrong
+        odd = rng.uniform(size=150) < 0.4  # of some, most proxy labels are wrong
         wrong = odd[patient] & (rng.uniform(size=1500) < 0.7)
-        cheap = np.where(wrong, (y + 1) % 3, y)
+        proxy = np.where(wrong, (y + 1) % 3, y)
         checked = np.flatnonzero(np.isin(patient, rng.choice(150, 30, replace=False)))
         truth = accuracy_score(y, proba.argmax(axis=1))
         for name, groups in (("groups", patient), ("none", None)):
             low, high = prediction_powered_interval(
-                cheap, proba, checked, y[checked], groups=groups
+                y[checked], proba, proxy, checked=checked, groups=groups
             )
             held[name] += low <= truth <= high
     assert held["groups"] >= 53
@@ -257,11 +265,11 @@ def test_groups_that_were_drawn_together():
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_all_checked_is_the_mean(metric):
-    y, cheap, proba, rng = sample(300, wrong=0.5)
+    y, proxy, proba, rng = sample(300, wrong=0.5)
     order = rng.permutation(300)
     for inclusion in (None, np.ones(300)):
         found = prediction_powered_interval(
-            cheap, proba, order, y[order], metric=metric, inclusion=inclusion
+            y[order], proba, proxy, checked=order, metric=metric, inclusion_proba=inclusion
         )
         np.testing.assert_allclose(found, losses(y, proba, metric).mean(), atol=1e-12)
     assert log_loss(y, proba) == pytest.approx(losses(y, proba, "log_loss").mean())
@@ -273,56 +281,67 @@ def test_few_errors_have_the_limits_of_clopper_and_pearson():
     y[:10] = 1
     proba = np.tile([0.9, 0.1], (2000, 1))
     checked = np.r_[0:2, 100:248]
-    cheap = rng.integers(0, 2, 2000)
-    low, high = prediction_powered_interval(cheap, proba, checked, y[checked])
+    proxy = rng.integers(0, 2, 2000)
+    low, high = prediction_powered_interval(y[checked], proba, proxy, checked=checked)
     assert high == pytest.approx(beta.isf(0.025, 149, 2))
     assert low == pytest.approx(beta.ppf(0.025, 148, 3))
-    found = prediction_powered_interval(cheap, proba, checked, y[checked], metric="overconfidence")
+    found = prediction_powered_interval(
+        y[checked], proba, proxy, checked=checked, metric="overconfidence"
+    )
     np.testing.assert_allclose(found, [0.9 - high, 0.9 - low])
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_labels_of_any_kind_and_shares(metric):
-    y, cheap, proba, rng = sample(500, wrong=0.4)
+    y, proxy, proba, rng = sample(500, wrong=0.4)
     checked = rng.choice(500, 100, replace=False)
     options = {"metric": metric}
-    expected = prediction_powered_interval(cheap, proba, checked, y[checked], **options)
+    expected = prediction_powered_interval(y[checked], proba, proxy, checked=checked, **options)
     names = np.array(["ant", "bee", "cat"])
-    for a, b in ((names[cheap], names[y]), (np.eye(3)[cheap], np.eye(3)[y])):
-        found = prediction_powered_interval(a, proba, checked, b[checked], **options)
+    for a, b in ((names[proxy], names[y]), (np.eye(3)[proxy], np.eye(3)[y])):
+        found = prediction_powered_interval(b[checked], proba, a, checked=checked, **options)
         np.testing.assert_allclose(found, expected, atol=1e-9)
     order = [2, 0, 1]
     found = prediction_powered_interval(
-        names[cheap], proba[:, order], checked, names[y][checked], labels=names[order], **options
+        names[y][checked],
+        proba[:, order],
+        names[proxy],
+        checked=checked,
+        labels=names[order],
+        **options,
     )
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "brier", "log_loss"])
 def test_two_classes_in_either_form(metric):
-    y, cheap, proba, rng = sample(500, wrong=0.4, n_classes=2)
+    y, proxy, proba, rng = sample(500, wrong=0.4, n_classes=2)
     checked = rng.choice(500, 100, replace=False)
-    expected = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
-    found = prediction_powered_interval(cheap, proba[:, 1], checked, y[checked], metric=metric)
+    expected = prediction_powered_interval(
+        y[checked], proba, proxy, checked=checked, metric=metric
+    )
+    found = prediction_powered_interval(
+        y[checked], proba[:, 1], proxy, checked=checked, metric=metric
+    )
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_overconfidence_of_the_positive_class():
-    y, cheap, proba, rng = sample(500, wrong=0.4, n_classes=2)
+    y, proxy, proba, rng = sample(500, wrong=0.4, n_classes=2)
     checked = rng.choice(500, 200, replace=False)
     low, high = prediction_powered_interval(
-        cheap, proba[:, 0], checked, y[checked], metric="overconfidence", labels=[0, 1],
+        y[checked], proba[:, 0], proxy, checked=checked, metric="overconfidence", labels=[0, 1],
         pos_label=0,
     )  # fmt: skip
     assert low < (proba[:, 0] - (y == 0)).mean() < high
     assert high - low < 0.2
 
 
-def test_checks_that_are_no_draw_are_told():
-    y, cheap, proba, _ = sample(2000, wrong=0.2)
-    doubted = np.flatnonzero(cheap != proba.argmax(axis=1))[:100]
+def test_checks_that_are_no_draw_bring_a_warning():
+    y, proxy, proba, _ = sample(2000, wrong=0.2)
+    doubted = np.flatnonzero(proxy != proba.argmax(axis=1))[:100]
     with pytest.warns(SkcalibWarning, match="^checked must be a random draw"):
-        prediction_powered_interval(cheap, proba, doubted, y[doubted])
+        prediction_powered_interval(y[doubted], proba, proxy, checked=doubted)
 
 
 @pytest.mark.parametrize(
@@ -334,23 +353,29 @@ def test_checks_that_are_no_draw_are_told():
         ),
         ({"checked": [1, 50]}, r"^checked must hold distinct positions .* from 1 to 50"),
         ({"checked": [0.5, 1]}, "^checked must hold two positions or more, integers"),
-        ({"checked": [3], "y_checked": [0]}, "^checked must hold two positions or more"),
-        ({"y_checked": [0]}, "^y_checked and y_proba must have the same number of rows"),
-        ({"y_checked": [0, 7]}, r"^y_checked must hold labels among \[0, 1, 2\], got 7"),
-        ({"y_cheap": np.full(50, 9)}, "labels must name the columns"),
-        ({"inclusion": np.zeros(50)}, r"^inclusion must hold probabilities in \(0, 1\]"),
-        ({"inclusion": np.ones(5)}, "^inclusion must have an entry for every sample, 50, got 5"),
+        ({"checked": [3], "y_true": [0]}, "^checked must hold two positions or more"),
+        ({"y_true": [0]}, "^y_true and checked must have the same number of rows"),
+        ({"y_true": [0, 7]}, r"^y_true must hold labels among \[0, 1, 2\], got 7"),
+        ({"y_proxy": np.full(50, 9)}, "labels must name the columns"),
+        (
+            {"inclusion_proba": np.zeros(50)},
+            r"^inclusion_proba must hold probabilities in \(0, 1\]",
+        ),
+        (
+            {"inclusion_proba": np.ones(5)},
+            "^inclusion_proba must have an entry for every sample, 50, got 5",
+        ),
         (
             {"groups": np.zeros(50)},
             "^groups must have at least two groups with checked samples, got one",
         ),
-        ({"metric": "recall"}, "'metric' parameter"),
+        ({"metric": "recall"}, r"^metric must be one of \['accuracy', .*, got 'recall'"),
         ({"confidence_level": 1.0}, "'confidence_level' parameter"),
     ],
 )
 def test_bad_input(change, message):
-    y, cheap, proba, _ = sample(50)
-    given = {"y_cheap": cheap, "y_proba": proba, "checked": [1, 2], "y_checked": y[[1, 2]]}
+    y, proxy, proba, _ = sample(50)
+    given = {"y_true": y[[1, 2]], "y_proba": proba, "y_proxy": proxy, "checked": [1, 2]}
     with pytest.raises(ValueError, match=message):
         prediction_powered_interval(**(given | change))
 
@@ -361,6 +386,6 @@ def test_the_interval_of_the_brier_score_ends_at_2():
     checked = np.arange(0, 400, 8)
     y_checked = np.where(checked == 0, 0, 1)
     low, high = prediction_powered_interval(
-        np.ones(400, int), y_proba, checked, y_checked, metric="brier", labels=[0, 1]
+        y_checked, y_proba, np.ones(400, int), checked=checked, metric="brier", labels=[0, 1]
     )
     assert 1.7 < low < high == 2

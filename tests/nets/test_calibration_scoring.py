@@ -94,20 +94,24 @@ def naive_refinement(y, proba):
 
 @pytest.mark.parametrize("use_caching", [True, False])
 def test_refinement_is_the_log_loss_after_the_best_temperature(use_caching):
-    monitor = CalibrationScoring(metric="refinement", use_caching=use_caching)
-    net = make_net(monitor, CalibrationScoring(metric="refinement", on_train=True)).fit(X, NAMES)
+    monitor = CalibrationScoring(metric="refined_log_loss", use_caching=use_caching)
+    net = make_net(monitor, CalibrationScoring(metric="refined_log_loss", on_train=True)).fit(
+        X, NAMES
+    )
     columns = np.searchsorted(net.classes_, NAMES[120:])
     expected = naive_refinement(columns, net.predict_proba(X[120:]))
-    np.testing.assert_allclose(net.history[-1, "valid_refinement"], expected, rtol=1e-5)
-    assert net.history[-1, "valid_refinement"] < net.history[-1, "valid_loss"]
-    assert net.history[-1, "train_refinement"] > 0
+    np.testing.assert_allclose(net.history[-1, "valid_refined_log_loss"], expected, rtol=1e-5)
+    assert net.history[-1, "valid_refined_log_loss"] < net.history[-1, "valid_loss"]
+    assert net.history[-1, "train_refined_log_loss"] > 0
 
 
 def test_early_stopping_by_refinement_goes_back_to_the_best_epoch():
-    stop = EarlyStopping(monitor="valid_refinement", patience=10, threshold=0, load_best=True)
-    monitor = CalibrationScoring(metric="refinement")
+    stop = EarlyStopping(
+        monitor="valid_refined_log_loss", patience=10, threshold=0, load_best=True
+    )
+    monitor = CalibrationScoring(metric="refined_log_loss")
     net = make_net(monitor, stop, lr=0.5, max_epochs=200).fit(X, NAMES)
-    recorded = net.history[:, "valid_refinement"]
+    recorded = net.history[:, "valid_refined_log_loss"]
     assert len(recorded) < 200
     assert np.argmin(recorded) < len(recorded) - 1
     columns = np.searchsorted(net.classes_, NAMES[120:])
@@ -117,14 +121,14 @@ def test_early_stopping_by_refinement_goes_back_to_the_best_epoch():
 
 def test_a_class_may_be_missing_among_the_validation_samples():
     order = np.argsort(Y, kind="stable")
-    net = make_net(CalibrationScoring(metric="refinement")).fit(X[order], Y[order])
+    net = make_net(CalibrationScoring(metric="refined_log_loss")).fit(X[order], Y[order])
     assert set(Y[order][120:]) < {0, 1, 2}
-    assert np.isfinite(net.history[:, "valid_refinement"]).all()
+    assert np.isfinite(net.history[:, "valid_refined_log_loss"]).all()
 
 
 def test_an_unknown_metric_is_named():
-    with pytest.raises(ValueError, match="metric must be 'ece' or 'refinement', got 'brier'"):
-        make_net(CalibrationScoring(metric="brier")).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^metric must be a function or one of .*got 'refine"):
+        make_net(CalibrationScoring(metric="refinement")).fit(X, Y)
 
 
 def test_clone_and_pickle():

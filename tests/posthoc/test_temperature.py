@@ -328,7 +328,7 @@ def test_ece_that_cannot_be_improved_leaves_one():
         ({"criterion": "ece", "grid": []}, "grid must be a list of positive"),
         ({"criterion": "ece", "grid": [1, np.inf]}, "grid must be a list of positive"),
         ({"bounds": (1, np.inf)}, "bounds must be two numbers"),
-        ({"criterion": "brier"}, "'criterion' parameter"),
+        ({"criterion": "brier"}, r"^criterion must be one of \['log_loss', 'ece'\], got 'brier'"),
         ({"input": "auto"}, "'input' parameter"),
         ({"n_bins": 0}, "'n_bins' parameter"),
         ({"classes": ["a", "a", "b"]}, "classes must hold 2 distinct classes"),

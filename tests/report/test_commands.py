@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from skcalib import __main__, metrics
+from skcalib import metrics
 from skcalib.__main__ import main
 from skcalib.metrics import CalibrationMonitor
 
@@ -145,8 +145,10 @@ def test_check_takes_other_errors_and_refuses_limits(tmp_path, capsys):
     assert f"smooth calibration error is {low:.4f} to {high:.4f}" in capsys.readouterr().out
     assert main(["check", path, "--max-error", "5"]) == 2
     assert "max-error must be in (0, 1), got 5" in capsys.readouterr().err
-    for metric in __main__._ERRORS:
+    for metric in ("mce", "neg_debiased_ece", "ks_calibration_error", "brier", "aurc"):
         assert main(["check", path, "--max-error", ".9", "--metric", metric]) == 0
+    assert main(["check", path, "--max-error", ".9", "--metric", "accuracy"]) == 2
+    assert "metric must be one of ['ece', 'mce'," in capsys.readouterr().err
 
 
 def test_the_status_reaches_the_shell(tmp_path):
