@@ -506,7 +506,8 @@ class PredictByProba:
         y_pred : ndarray of shape (n_samples,)
             Class labels.
         """
-        return _choose_largest(self.classes_, self.predict_proba(X))  # type: ignore[attr-defined]
+        proba = self.predict_proba(X)  # type: ignore[attr-defined]
+        return _choose_largest(self.classes_, proba)  # which there are after a fit only
 
 
 @by_chunks
