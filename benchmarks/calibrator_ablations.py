@@ -1,6 +1,6 @@
 """What every constant of a calibrator is worth: ``python -m benchmarks.calibrator_ablations``.
 
-Every rule is switched off alone, as in `benchmarks.ablations`. --rooms measures some of them:
+Every rule is switched off alone, as in `benchmarks.ablations`. --studies measures some of them:
 
 - calibrators: "auto", fitted on 20, 60 and 200 scores of the sets of `benchmarks.kept_sets`. "few"
   is the log-loss with 20 and 60 samples, "many" with 200; "harm" is how much log-loss it costs
@@ -23,7 +23,8 @@ from zlib import crc32
 import numpy as np
 
 from benchmarks import ablations, groups, prior_shift
-from benchmarks.ablations import Loss, Room, Rule, measured
+from benchmarks._ablation import Loss, Rule, Study
+from benchmarks.ablations import measured
 from benchmarks.calibrator_choice import finite, ours, stated
 from benchmarks.kept_sets import kept_sets
 from benchmarks.papers.tables import csv_table
@@ -165,21 +166,21 @@ GROUP_RULES = [
     Rule("fractions", "of groups that differ: all", {GROUPWISE + "FRACTIONS": np.ones(1)}),
     Rule("none differs", "how likely beforehand: .5", {GROUPWISE + "NONE_DIFFERS": 0.5}),
 ]
-ROOMS = {
-    "calibrators": Room(RULES, losses),
-    "prior shift": Room(SHIFT_RULES, losses_of_shifts),
-    "groups": Room(GROUP_RULES, losses_of_groups),
+STUDIES = {
+    "calibrators": Study(RULES, losses),
+    "prior shift": Study(SHIFT_RULES, losses_of_shifts),
+    "groups": Study(GROUP_RULES, losses_of_groups),
 }
 
 
 def page(rows):
-    others = ablations.page([row for row in rows if row["room"] != "calibrators"])
-    stack = of_stack([row for row in rows if row["room"] == "calibrators"])
+    others = ablations.page([row for row in rows if row["study"] != "calibrators"])
+    stack = of_stack([row for row in rows if row["study"] == "calibrators"])
     return f"{stack}\n.. others\n\n{others}"
 
 
 def of_stack(rows):
-    """Return all figures of the stack; of the other rooms the guide has those that stand out."""
+    """Return all figures of the stack; of the other studies the guide has those that stand out."""
     names = ["all_few", "all_many", "all_harm", "all_lost", "kept_out_few", "kept_out_harm"]
     cells = [
         [row["rule"], row["decides"], *("{:+.4f} ± {:.4f}".format(*row[name]) for name in names)]
@@ -192,10 +193,10 @@ def of_stack(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rooms", nargs="*", default=list(ROOMS), choices=list(ROOMS))
-    rooms = {name: ROOMS[name] for name in parser.parse_args().rooms}
+    parser.add_argument("--studies", nargs="*", default=list(STUDIES), choices=list(STUDIES))
+    studies = {name: STUDIES[name] for name in parser.parse_args().studies}
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    PAGE.write_text(page(measured(Path(), rooms, RESULTS, known)))
+    PAGE.write_text(page(measured(Path(), studies, RESULTS, known)))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from benchmarks._ablation import Rule, switched_off
 from benchmarks._tables import keep, shown, simple_table
-from benchmarks.ablations import Rule, switched_off
 from skcalib.metrics import calibration_error_interval
 
 N_POPULATION = 2_000_000

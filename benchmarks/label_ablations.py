@@ -1,7 +1,7 @@
-"""Three rooms for benchmarks.ablations: the finder on sets with known wrong labels.
+"""Three studies for benchmarks.ablations: the finder on sets with known wrong labels.
 
 `labels` has the rules that decide what is fitted, also on sets of which half the samples come
-twice, once with noise. `checks and doubts` has those that come after the fit; they are judged on
+twice, once with noise. `checks and caveats` has those that come after the fit; they are judged on
 single judges and on labels of people, where most claims are off. `scales` has the one that warns
 of columns of unequal scales.
 """
@@ -22,7 +22,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.ablations import Loss, Room, Rule
+from benchmarks._ablation import Loss, Rule, Study
 from benchmarks.label_sets import NOISES, LabelSet, labels_of, of_people, some_of, tables
 from benchmarks.labels_trust import JUDGES
 from skcalib.labels import LabelIssueFinder, _finder
@@ -333,6 +333,7 @@ RULES_AFTER_FIT = [
     _rule("STANDARD_ERRORS", "which checks are random (here 2)", 2.0, FINDER + "STANDARD_ERRORS"),
     _rule("random or not", "whether that is asked", np.inf, FINDER + "STANDARD_ERRORS"),
     _rule("SURE", "doubt of any wrong label", 0.0, EM + "SURE"),
+    _rule("WEAK, doubt", "doubt of weak judges", 0.0, EM + "WEAK"),
     _rule("KNOWN", "doubt of features", -np.inf, EM + "KNOWN"),
     _rule("misfits", "doubt of labels that neighbors defend", _none, EM + "of_misfits"),
 ]
@@ -342,6 +343,6 @@ RULES_OF_SCALES = [
     ),
     _rule("LARGEST_RATIO", "the same (here 30)", 30.0, LABELS + "_base_models.LARGEST_RATIO"),
 ]
-ROOM = Room(RULES, losses)
-SCALES = Room(RULES_OF_SCALES, losses_of_scales)
-AFTER_FIT = Room(RULES_AFTER_FIT, losses_after_fit)
+STUDY = Study(RULES, losses)
+SCALES = Study(RULES_OF_SCALES, losses_of_scales)
+AFTER_FIT = Study(RULES_AFTER_FIT, losses_after_fit)

@@ -1,4 +1,4 @@
-"""The room `order` for benchmarks.ablations: what the numbers of check_alignment are worth.
+"""The study `order` for benchmarks.ablations: what the numbers of check_alignment are worth.
 
 Models that are weak on purpose: fitted to few samples, to labels of which 80 % are drawn anew, or
 to one side of a plane through the samples and tested on the other. A set says how often columns
@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.ablations import Loss, Room, Rule
+from benchmarks._ablation import Loss, Rule, Study
 from benchmarks.label_sets import shapes, tables
 from skcalib.metrics import check_alignment
 
@@ -111,4 +111,4 @@ RULES = [
     Rule("_LEAST_GAIN", "the same (here .1)", {MODULE + "_LEAST_GAIN": 0.1}),
     Rule("FALSE_ALARM", "how sure a finding is (here .05)", {MODULE + "FALSE_ALARM": 0.05}),
 ]
-ROOM = Room(RULES, losses)
+STUDY = Study(RULES, losses)

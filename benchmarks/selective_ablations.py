@@ -1,4 +1,4 @@
-"""The room `selective` for benchmarks.ablations: what every number of the guarantee is worth.
+"""The study `selective` for benchmarks.ablations: what every number of the guarantee is worth.
 
 Confidences are drawn from populations whose error rate above any threshold is known. A set says
 how many samples are declined, in the mean over its draws, and how much more often than delta the
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.ablations import Loss, Room, Rule
+from benchmarks._ablation import Loss, Rule, Study
 from skcalib.selection._risk_control import risk_control
 
 CONTROL = "skcalib.selection._risk_control."
@@ -111,4 +111,4 @@ RULES = [
     Rule("_MOST_TESTED", "thresholds of losses (here 20)", {CONTROL + "_MOST_TESTED": 20}),
     Rule("n*", "groups as one sample each", {CONTROL + "_FEWEST_THAT_ERR": 10**9}),
 ]
-ROOM = Room(RULES, losses)
+STUDY = Study(RULES, losses)

@@ -1,4 +1,4 @@
-"""The room `votes` for benchmarks.ablations: several people, on the sets of benchmarks.votes."""
+"""The study `votes` for benchmarks.ablations: several people, on the sets of benchmarks.votes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.ablations import Loss, Room, Rule
+from benchmarks._ablation import Loss, Rule, Study
 from benchmarks.votes import SOURCES, judged
 from skcalib.labels import LabelIssueFinder
 
@@ -55,4 +55,4 @@ RULES = [
     Rule("LEAST_LEFT", "tempering once more", {VOTES + "LEAST_LEFT": 1.0}),
     Rule("VOTES_OF_PRIOR", "prior of annotators (here none)", {VOTES + "VOTES_OF_PRIOR": 1e-3}),
 ]
-ROOM = Room(RULES, losses)
+STUDY = Study(RULES, losses)

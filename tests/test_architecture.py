@@ -59,17 +59,17 @@ def _tree(path):
 
 
 @cache
-def _imports(path, for_types=True):
+def _imports(path, for_types=True, home=ROOT.parent):
     """Return (absolute dotted name, whether it runs when the module is imported) of all.
 
     Without `for_types`, imports that only type checkers see are left out.
     """
-    return list(_each_import(path, for_types))
+    return list(_each_import(path, for_types, home))
 
 
-def _each_import(path, for_types):
+def _each_import(path, for_types, home):
     tree = _tree(path)
-    package = ["skcalib", *path.relative_to(ROOT).parent.parts]
+    package = path.relative_to(home).parent.parts
     late = {
         id(node)
         for function in ast.walk(tree)
@@ -111,16 +111,18 @@ def test_imports_only_what_the_design_allows(path):
             assert target not in PACKAGES or target in allowed, f"{path} imports skcalib.{target}"
 
 
-def test_no_files_import_each_other_in_a_circle():
+@pytest.mark.parametrize("root", ["skcalib", "benchmarks"])
+def test_no_files_import_each_other_in_a_circle(repository, root):
+    home = ROOT.parent if root == "skcalib" else repository
     files = {}
-    for path in _modules():
-        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    for path in sorted((home / root).rglob("*.py")):
+        parts = path.relative_to(home).with_suffix("").parts
         files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     # `from . import _file` names the package as well, which is loaded before its files anyway.
     graph = {
         name: {
             other
-            for other, _ in _imports(path, for_types=False)
+            for other, _ in _imports(path, for_types=False, home=home)
             if other in files and not f"{name}.".startswith(f"{other}.")
         }
         for name, path in files.items()

@@ -29,64 +29,29 @@ get a black border and three equal channels.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from ..cifar_networks import cifar_resnet
-from . import gra
-from .images import Pictures, as_input, human_proba, pictures
+from . import full_depth, gra
+from .images import Pictures, as_input, human_proba
 from .methods import CE, DECAY, FOCAL, Method, aware, mixed
 from .prio import ALONE, entropies, judged, recorded
+from .published import PUBLISHED, image_set, named_setting
 from .results import Part
 from .rmd import OTHER_LOSSES
 from .runner import compare
 from .students import Settings, Trainer
 from .tasks import Task
 
-PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
 STUDENTS, PRIO = PUBLISHED["students"], PUBLISHED["prio"]
 FRACTIONS, N_WARMUP = PRIO["fractions"], PRIO["warmup epochs"]
 N_CLASSES = {"cifar10": 10, "cifar100": 100, "svhn": 10, "fashion_mnist": 10}
 GUIDES = ("random", "entropy", "target of the epoch", "fixed target")
-
-
-@cache
-def _pictures(folder, split):
-    """Return images and labels; to read them takes as long as an epoch."""
-    return pictures(folder, split)
-
-
-def image_set(options):
-    """Return (images, labels) of the training and of the test images, (n, 32, 32, 3) bytes."""
-    if options.dataset == "cifar10":
-        return tuple(_pictures(options.data, split) for split in ("train", "test"))
-    with np.load(options.data / f"{options.dataset}.npz") as data:
-        return tuple(
-            (_in_color(data[f"{split}_images"]), data[f"{split}_y"].astype(int))
-            for split in ("train", "test")
-        )
-
-
-def _in_color(images):
-    if images.ndim == 3:
-        images = np.repeat(images[..., None], 3, axis=3)
-    border = (32 - images.shape[1]) // 2
-    return np.pad(images, ((0, 0), (border, border), (border, border), (0, 0)))
-
-
-def named_setting(options, network):
-    """Return the name under which runs are kept; that of a trial says so."""
-    parts = [options.dataset, network]
-    parts += [f"{options.epochs} epochs"] if options.epochs else []
-    parts += [f"{options.images} images"] if options.images else []
-    return ", ".join(parts)
 
 
 def full_task(options, network, seed):
@@ -249,7 +214,7 @@ STUDIES = {
     "rmd": partial(compared, rmd_methods),
     "gra": partial(compared, gra_methods),
     "prio": prioritization,
-    "depth": lambda *how: import_module("benchmarks.papers.full_depth").run(*how),
+    "depth": full_depth.run,
 }
 
 

@@ -28,8 +28,8 @@ from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 from skcalib.nets import MLP, CalibratedNetClassifier
 
 from .depth import of_a_fresh_network, of_random_labels, of_the_ensemble, rank_correlation
-from .full import PUBLISHED, image_set, named_setting
 from .images import as_input
+from .published import PUBLISHED, image_set, named_setting
 from .runner import found
 from .students import half_precision
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from benchmarks import ablations
-from benchmarks.ablations import Loss, Room, Rule, compared, measured, page, results, switched_off
+from benchmarks._ablation import Loss, Rule, Study, switched_off
+from benchmarks.ablations import compared, measured, page, results
 from benchmarks.label_ablations import RULES, RULES_AFTER_FIT, RULES_OF_SCALES, with_copies
 from benchmarks.label_sets import LabelSet, labels_of, some_of
 from benchmarks.order_ablations import RULES as RULES_OF_ORDER
@@ -65,22 +66,22 @@ def test_sets_of_one_base_count_as_one():
     assert row["sets"] == row["changed"] == 6
 
 
-def test_rows_of_other_rooms_are_kept(tmp_path):
-    room = Room([], lambda folder: [Loss(b, True, {"loss": 1.0}) for b in ("a", "b")])
+def test_rows_of_other_studies_are_kept(tmp_path):
+    study = Study([], lambda folder: [Loss(b, True, {"loss": 1.0}) for b in ("a", "b")])
     path = tmp_path / "rows.json"
-    known = [{"room": "a", "rule": "old"}, {"room": "b", "rule": "kept"}]
-    rows = measured(tmp_path, {"a": room}, path, known)
-    assert [(row["room"], row["rule"]) for row in rows] == [("b", "kept"), ("a", "")]
+    known = [{"study": "a", "rule": "old"}, {"study": "b", "rule": "kept"}]
+    rows = measured(tmp_path, {"a": study}, path, known)
+    assert [(row["study"], row["rule"]) for row in rows] == [("b", "kept"), ("a", "")]
     assert json.loads(path.read_text()) == rows
 
 
-def test_rows_of_a_room(tmp_path):
+def test_rows_of_a_study(tmp_path):
     limits = import_module("skcalib.labels._constants")
     rules = [Rule("few", "how many are few", {"skcalib.labels._constants.FEW": 9})]
-    room = Room(
+    study = Study(
         rules, lambda folder: [Loss(b, True, {"loss": float(limits.FEW)}) for b in ("a", "b")]
     )
-    first, second = results(tmp_path, {"labels": room})
+    first, second = results(tmp_path, {"labels": study})
     assert first["loss"] == limits.FEW
     assert second["all_loss"] == [9.0 - limits.FEW, 0.0]
     assert "how many are few" in page([first, second])
@@ -101,13 +102,13 @@ def test_copies_have_the_labels_of_their_originals_and_some_noise():
 
 def test_the_table_has_a_row_for_every_rule():
     rows = json.loads(ablations.RESULTS.read_text())
-    for room, (rules, _) in ablations.all_rooms().items():
-        named = {row["rule"] for row in rows if row["room"] == room}
+    for study, (rules, _) in ablations.list_studies().items():
+        named = {row["rule"] for row in rows if row["study"] == study}
         assert named == {"", *(rule.name for rule in rules)}
-    for path, rooms in ablations.PAGES.items():
-        assert path.read_text() == page([row for row in rows if row["room"] in rooms])
-    assert {row["room"] for row in rows} == {
-        room for rooms in ablations.PAGES.values() for room in rooms
+    for path, studies in ablations.PAGES.items():
+        assert path.read_text() == page([row for row in rows if row["study"] in studies])
+    assert {row["study"] for row in rows} == {
+        study for studies in ablations.PAGES.values() for study in studies
     }
 
 

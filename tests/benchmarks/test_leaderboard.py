@@ -45,15 +45,15 @@ def test_a_summary_counts_what_is_worse_than_none():
     assert (found["fit"], found["predict"]) == (5, 4)
 
 
-@pytest.mark.parametrize("room", calibrator_ablations.ROOMS)
-def test_every_rule_of_a_calibrator_is_switched_off(room):
-    rules = calibrator_ablations.ROOMS[room].rules
+@pytest.mark.parametrize("study", calibrator_ablations.STUDIES)
+def test_every_rule_of_a_calibrator_is_switched_off(study):
+    rules = calibrator_ablations.STUDIES[study].rules
     for rule in rules:
         for path in rule.off:
             module, name = path.rsplit(".", 1)
             assert hasattr(import_module(module), name)
     rows = json.loads(calibrator_ablations.RESULTS.read_text())
-    found = [row["rule"] for row in rows if row["room"] == room]
+    found = [row["rule"] for row in rows if row["study"] == study]
     assert found == ["", *(rule.name for rule in rules)]
 
 

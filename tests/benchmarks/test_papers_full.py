@@ -11,8 +11,9 @@ from PIL import Image
 
 from benchmarks.papers import full, full_depth
 from benchmarks.papers.__main__ import main
-from benchmarks.papers.full import full_task, image_set, image_settings, rmd_methods
+from benchmarks.papers.full import full_task, image_settings, rmd_methods
 from benchmarks.papers.images import Pictures
+from benchmarks.papers.published import PUBLISHED, image_set
 from benchmarks.papers.students import Plan, Settings, Trainer, make_optimizer
 from skcalib.losses.functional import cross_entropy_loss
 
@@ -153,7 +154,7 @@ def _options(**options):
 def test_settings_are_those_that_the_papers_print():
     """Typed again from the papers, and read off what the studies would train."""
     rmd, gra = (image_settings(_options(), study) for study in ("rmd", "gra"))
-    assert (rmd.weight_decay, rmd.n_epochs, full.PUBLISHED["students"]["rmd"]["network"]) == (
+    assert (rmd.weight_decay, rmd.n_epochs, PUBLISHED["students"]["rmd"]["network"]) == (
         1e-4, 200, "resnet34",
     )  # fmt: skip
     assert (gra.lr, gra.n_epochs, gra.milestones) == (0.1, 350, (150, 250))
@@ -211,7 +212,7 @@ def test_prioritization_has_the_parameters_of_its_tables(dataset, loss, guided, 
     assert full.published(_options(dataset=dataset))["lr"] == {
         "cifar10": 0.01, "cifar100": 0.1,
     }[dataset]  # fmt: skip
-    assert full.PUBLISHED["prio"]["warmup epochs"] == 10
+    assert PUBLISHED["prio"]["warmup epochs"] == 10
 
 
 @pytest.mark.parametrize(
