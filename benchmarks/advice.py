@@ -167,10 +167,14 @@ def promises(
     page: dict[str, Any], before: Samples, proba: NDArray[np.float64]
 ) -> Iterator[tuple[str, float, float]]:
     """Yield what the page promises: its name, what is true of new samples, and the limit."""
-    verdict, after = page["verdict"], page["after_calibration"]
-    everybody, *parts = verdict["tested"]
-    if everybody["clear"] or everybody["small"]:
-        yield "no larger error", true_error(before.stated, before.true), everybody["hidden"]
+    after = page["after_calibration"]
+    overall, *parts = page["group_tests"]
+    if overall["calibrated"] or overall["negligible"]:
+        yield (
+            "no larger error",
+            true_error(before.stated, before.true),
+            overall["max_undetected_error"],
+        )
     if page["calibrators"]["best"]:
         limit = log_loss(before.stated, before.true)
         yield "calibrating lowers the log-loss", log_loss(proba, before.true), limit
@@ -180,9 +184,9 @@ def promises(
         answered = proba.max(axis=1) > promise["threshold"]
         right = np.take_along_axis(before.true, proba.argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
         yield "wrong at most", float(1 - right[answered].mean()), promise["risk"]
-    accused = [(part, before.stated) for part in parts if part["off"]]
+    accused = [(part, before.stated) for part in parts if part["significant"]]
     if after is not None:
-        accused = [(part, proba) for part in after["tested"][1:] if part["off"]]
+        accused = [(part, proba) for part in after["group_tests"][1:] if part["significant"]]
     for part, stated in accused:
         # A part that is called off has an error: there is none that a limit of 0 would allow.
         yield "what is called off is right", -_error_of_part(part, stated, before), -0.002
@@ -215,7 +219,7 @@ def measured(name: str, seed: int, n_new: int = N_NEW) -> Iterator[dict[str, Any
         yield {
             "population": name,
             "seed": seed,
-            "verdict": page["verdict"]["kind"],
+            "verdict": page["summary"]["kind"],
             "promise": promise,
             "value": value,
             "limit": limit,

@@ -67,25 +67,25 @@ def nearly_sure(rng: Rng, n: int) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def page(rng: Rng, draw: Draw, n: int) -> dict[str, Any]:
-    """Return the verdict of the page on n samples of a population."""
+    """Return the results of the page on n samples of a population."""
     stated, true = draw(rng, n)
     labels = np.arange(2 if true.ndim == 1 else true.shape[1])
     report = CalibrationReport.from_predictions(labels_of(true, rng), stated, labels=labels)
-    return report.results_["verdict"]
+    return report.results_
 
 
 def not_cleared(rng: Rng, draw: Draw, n: int) -> tuple[bool, float]:
     """Return whether the page gives no all-clear, and the p-value of the worst class."""
-    verdict = page(rng, draw, n)
-    worst = min(entry["pvalue"] for entry in verdict["tested"])
-    return verdict["kind"] != "calibrated", worst
+    results = page(rng, draw, n)
+    worst = min(entry["pvalue"] for entry in results["group_tests"])
+    return results["summary"]["kind"] != "calibrated", worst
 
 
 def not_accused(rng: Rng, draw: Draw, n: int) -> tuple[bool, float]:
     """Return whether the page accuses nothing, and the smallest p-value on it."""
-    verdict = page(rng, draw, n)
-    smallest = min(entry["pvalue"] for entry in verdict["tested"])
-    return verdict["kind"] in ("calibrated", "undecided"), smallest
+    results = page(rng, draw, n)
+    smallest = min(entry["pvalue"] for entry in results["group_tests"])
+    return results["summary"]["kind"] in ("calibrated", "undecided"), smallest
 
 
 def told_apart(rng: Rng, first: Says, other: Says, n: int, expected: int) -> tuple[bool, float]:

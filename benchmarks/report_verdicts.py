@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 from benchmarks.coverage import labels_of, one_column
 from skcalib.report._data import read_data
 from skcalib.report._sections import trust_results as trust
-from skcalib.report._tests import results as verdict
+from skcalib.report._tests import results as test
 
 RESULTS = Path(__file__).with_name("report_verdicts_results.json")
 N_DRAWS, N_CALIBRATED = 20, 100
@@ -159,9 +159,9 @@ def verdicts(draw: Callable[..., Draw], arguments: tuple[Any, ...], seeds: Any) 
         y, proba, options = draw(rng, *arguments)
         if len(np.shape(proba)) == 2:
             options = {"labels": np.arange(proba.shape[1]), **options}
-        # The verdict of the report, without the rest of its page.
+        # The group tests of the report, without the rest of its page.
         data = read_data(y, proba, labels=options.pop("labels", None), **options)
-        yield verdict(data, trust(data))["kind"]
+        yield test(data, trust(data))["summary"]["kind"]
 
 
 def main(offset: int = 0) -> None:

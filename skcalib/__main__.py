@@ -54,9 +54,9 @@ def add_commands(commands: Any) -> None:
     monitor.set_defaults(run=_monitor)
     check = commands.add_parser(
         "check",
-        help="tell whether the calibration error is small enough",
-        description="Tell whether the calibration error is small enough, by its 95 % interval. "
-        "Exit status: 0 it is, 1 it is not, 3 there are too few samples to tell, 2 the input is "
+        help="test whether the calibration error is small enough",
+        description="Test whether the calibration error is small enough, by its 95 % interval. "
+        "Exit status: 0 it is, 1 it is not, 3 there are too few samples to decide, 2 the input is "
         "refused.",
     )
     _add_columns(check)
@@ -119,13 +119,13 @@ def _check(options: argparse.Namespace) -> int:
         random_state=options.seed,
     )
     show_reading(table["source"], options.notes)
-    verdict, status = "Cannot tell", 3
+    result, status = "Undecided", 3
     if high <= limit:
-        verdict, status = "Passes", 0
+        result, status = "Passes", 0
     elif low > limit:
-        verdict, status = "Fails", 1
+        result, status = "Fails", 1
     sys.stdout.write(
-        f"{verdict}: the {metric.full_name.replace('_', ' ')} is {low:.4f} to {high:.4f} (95 % "
+        f"{result}: the {metric.full_name.replace('_', ' ')} is {low:.4f} to {high:.4f} (95 % "
         f"interval, {len(table['y_true'])} samples); the limit is {limit:g}.\n"
     )
     return status
@@ -314,7 +314,7 @@ def _report(options: argparse.Namespace) -> int:
     show_reading(report.results_["method"]["source"], options.notes)
     for finding in report.results_["alignment"]:
         sys.stderr.write(f"Note: {finding}\n")
-    sys.stdout.write(f"{report.results_['verdict']['headline']}\n{options.output}\n")
+    sys.stdout.write(f"{report.results_['summary']['headline']}\n{options.output}\n")
     return 0
 
 
@@ -353,8 +353,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--groups", help="a column that says which samples belong together, such as patients")
     add("--title", help="heading of the page (default: the name of the file)")
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
-    told = "print every part of the page and its seconds, to the standard error"
-    add("-v", "--verbose", action="count", default=0, help=told)
+    what = "print every part of the page and its seconds, to the standard error"
+    add("-v", "--verbose", action="count", default=0, help=what)
     report.set_defaults(run=_report)
     add_commands(commands)
     return parser

@@ -41,7 +41,7 @@ def make_predictions(
 
     Logits are normal, labels are drawn from their softmax, and the predictions are the softmax of
     the logits times `temperature`: the temperature that
-    :class:`~skcalib.posthoc.TemperatureScaling` has to divide by to repair them exactly.
+    :class:`~skcalib.posthoc.TemperatureScaling` has to divide by to correct them exactly.
 
     Parameters
     ----------

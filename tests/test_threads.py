@@ -140,7 +140,7 @@ def test_reports():
 
     def report(n):
         page = CalibrationReport.from_predictions(y[:n], p[:n])
-        return [page.results_["verdict"]["headline"], *page.results_["warnings"]]
+        return [page.results_["summary"]["headline"], *page.results_["warnings"]]
 
     check(report, [60, 70, 80, 90])
     assert warnings.filters == filters

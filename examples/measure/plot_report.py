@@ -29,7 +29,7 @@ report = CalibrationReport.from_estimator(
 # Numbers for a program
 # ---------------------
 print(report)
-off = [entry["name"] for entry in report.results_["verdict"]["tested"] if entry["off"]]
+off = [entry["name"] for entry in report.results_["group_tests"] if entry["significant"]]
 print(off, report.results_["calibrators"]["best"])
 
 # %%

@@ -91,14 +91,14 @@ def _interval(
 
 
 def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-    """Return verdict and measures of a model."""
+    """Return summary and measures of a model."""
     trust = _sections.trust_results(data)
-    verdict, judged = _tests.results(data, trust), next(iter(trust["views"].values()))
+    summary, view = _tests.results(data, trust)["summary"], next(iter(trust["views"].values()))
     return {
         "overview": _sections.overview(data),
-        "verdict": {key: verdict[key] for key in ("kind", "headline", "explanation")},
+        "summary": {key: summary[key] for key in ("kind", "headline", "explanation")},
         "measures": {
-            ERROR: judged["errors"][ERROR],
+            ERROR: view["errors"][ERROR],
             **{key: _interval(data, x, data.proba) for key, x in scores.items()},
         },
     }
@@ -108,8 +108,8 @@ def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, 
     """Return the differences of the calibration errors to the first model's, with p-values."""
     first = next(iter(models.values()))
     lines = compare_calibration(
-        y_probas={name: data.judged["y_proba"] for name, data in models.items()},
-        **{key: value for key, value in first.judged.items() if key != "y_proba"},
+        y_probas={name: data.metric_kwargs["y_proba"] for name, data in models.items()},
+        **{key: value for key, value in first.metric_kwargs.items() if key != "y_proba"},
         confidence_level=level,
         n_bins=N_BINS,
         n_resamples=500,
@@ -161,13 +161,13 @@ def headline(results: dict[str, Any]) -> str:
         verb = "is" if len(off) == 1 else "are"
         return (
             f"{' and '.join(off)} {verb} off by more than chance; whether the others are better "
-            "calibrated, these samples cannot tell."
+            "calibrated, these samples cannot show."
         )
     return f"No difference in calibration shows between {' and '.join(found['models'])}."
 
 
 def _is_off(entry: dict[str, Any]) -> bool:
-    return entry["verdict"]["kind"] not in ("calibrated", "undecided")
+    return entry["summary"]["kind"] not in ("calibrated", "undecided")
 
 
 def _signs(found: dict[str, Any]) -> dict[str, int]:
@@ -223,12 +223,12 @@ def document(results: dict[str, Any]) -> Document:
     size = count(sizes[0]) if found["paired"] else " and ".join(map(count, sizes))
     subtitle = f"{size} samples · {method['created'][:10]} · skcalib"
     paired = (
-        "All were judged on the same samples, so what is hard for all of them cancels."
+        "All were tested on the same samples, so what is hard for all of them cancels."
         if found["paired"]
-        else "They were judged on different samples, which is part of the intervals."
+        else "They were tested on different samples, which is part of the intervals."
     )
     sections = [
-        Section(name, [Text(entry["verdict"]["headline"]), Text(entry["verdict"]["explanation"])])
+        Section(name, [Text(entry["summary"]["headline"]), Text(entry["summary"]["explanation"])])
         for name, entry in models.items()
     ]
     return Document(
@@ -241,8 +241,8 @@ def document(results: dict[str, Any]) -> Document:
             Tile(
                 name,
                 number(entry["measures"][ERROR]["value"]),
-                f"calibration error. {entry['verdict']['headline']}",
-                TONES.get(entry["verdict"]["kind"], "bad"),
+                f"calibration error. {entry['summary']['headline']}",
+                TONES.get(entry["summary"]["kind"], "bad"),
             )
             for name, entry in models.items()
         ],

@@ -1,4 +1,4 @@
-"""Every number that the page's verdicts, advice and thresholds depend on, and limits of time.
+"""Every number that the page's tests, advice and thresholds depend on, and limits of time.
 
 How many rows or samples a page shows stands in the module that shows them.
 """
@@ -34,11 +34,11 @@ N_FOLDS = 5
 # With fewer samples, only the average of a group is tested, and not every range of probabilities;
 # classes with fewer samples are listed in a note.
 FEW = 30
-# With fewer samples in a class, its labels are not judged; in all groups of a column, the page
+# With fewer samples in a class, its labels are not assessed; in all groups of a column, the page
 # advises to join them.
-FEWEST_TO_JUDGE = 10
+FEWEST_OF_PART = 10
 # Ten samples per fold.
-FEWEST_TO_REPAIR = N_FOLDS * FEWEST_TO_JUDGE
+FEWEST_TO_CALIBRATE = N_FOLDS * FEWEST_OF_PART
 # From this fraction of confidences of exactly 1, there is a note.
 MANY_SATURATED = 0.05
 # Standard errors by which a random part of all samples may differ from the accumulated sums;
@@ -53,6 +53,6 @@ N_RESAMPLES, MOST_DRAWS = 999, 200_000_000
 N_RESAMPLES_OF_LABELS = 200
 # Above this number of probabilities (samples x classes), only one calibrator is tried.
 MANY_NUMBERS = 1_000_000
-# With more features, labels are not judged: covariances would take minutes, and more samples than
-# most evaluations have.
+# With more features, labels are not assessed: covariances would take minutes, and more samples
+# than most evaluations have.
 MANY_FEATURES = 1000

@@ -1,10 +1,4 @@
-"""Samples that belong together: by the groups that users give, and by equal rows of X.
-
-Groups come as users have them: texts, numbers, intervals, categories, columns. Without them,
-samples with equal rows and equal labels may be duplicates: the nearest neighbor of a sample could
-be its duplicate, and the training part of a fold could hold duplicates of the part left out. The
-module also corrects the p-values of many groups.
-"""
+"""The data of a report: checked input, groups, what labels show of themselves, and small sums."""
 
 from __future__ import annotations
 
@@ -51,12 +45,12 @@ def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
         times = "twice" if counts[0] == 2 else f"{counts[0]} times"
         warn(
             f"Every row of labels and probabilities is there {times}: {len(counts)} of the "
-            f"{len(codes)} are distinct. If they are copies, keep one of each: with the others, "
-            "intervals are too narrow."
+            f"{len(codes)} are distinct. If they are duplicates, keep one of each: with the "
+            "others, intervals are too narrow."
         )
 
 
-# What check_alignment says to do, where labels= is not the argument to pass.
+# What check_alignment advises, where labels= is not the argument to pass.
 REMEDY = "pass labels= in the order of the columns"
 # Beginning of the finding that the labels are predictions, and what to do about it.
 ARE_PREDICTIONS = "The labels are the most probable class in all"
@@ -82,9 +76,9 @@ class ReportData:
     ``codes`` are the columns of the true classes, and ``numbers`` the positions of the samples in
     the user's arrays. ``features``, ``shown``, ``by`` and ``groups`` are None if not given: ``by``
     breaks the results down, samples of one of the ``groups`` belong together. ``alignment``
-    holds what :func:`~skcalib.metrics.check_alignment` found. ``shares`` (n_samples, n_classes)
-    are the shares of people who chose each class, if people disagree; ``codes`` are then the most
-    frequent classes. ``spread`` is the standard deviation of calibrated confidences between
+    holds what :func:`~skcalib.metrics.check_alignment` found. ``soft_labels``, of shape
+    (n_samples, n_classes), are given if people disagree; ``codes`` are then the most frequent
+    classes. ``spread`` is the standard deviation of calibrated confidences between
     calibrators. ``total`` holds sums over many more samples, of which these are a random part:
     sums of the "answers" or of the "positive" class, as ``summed`` says.
     """
@@ -110,7 +104,7 @@ class ReportData:
     spread: NDArray[np.float64] | None = None
     total: CalibrationAccumulator | None = None
     summed: str | None = None
-    shares: NDArray[np.float64] | None = None
+    soft_labels: NDArray[np.float64] | None = None
 
     @cached_property
     def sampled(self) -> NDArray[np.intp]:
@@ -150,7 +144,7 @@ class ReportData:
             codes=self.codes[rows],
             proba=self.proba[rows],
             weight=None if self.weight is None else self.weight[rows],
-            shares=None if self.shares is None else self.shares[rows],
+            soft_labels=None if self.soft_labels is None else self.soft_labels[rows],
             numbers=self.numbers[rows],
             by=by or None,
             groups=None if self.groups is None else _numbered(self.groups[rows]),
@@ -179,7 +173,7 @@ class ReportData:
     def predictions(self) -> dict[str, Any]:
         """Arguments of a metric, for the top label."""
         return {
-            "y_true": self.codes if self.shares is None else self.shares,
+            "y_true": self.codes if self.soft_labels is None else self.soft_labels,
             "y_proba": self.proba,
             "sample_weight": self.weight,
             "labels": np.arange(len(self.classes)),
@@ -191,7 +185,7 @@ class ReportData:
         return {**self.predictions, "y_proba": self.proba[:, 1]}
 
     @property
-    def judged(self) -> dict[str, Any]:
+    def metric_kwargs(self) -> dict[str, Any]:
         """Arguments of a metric, for the second of two classes or, with more, the top label."""
         return self.of_positive_class if len(self.classes) == 2 else self.predictions
 
@@ -207,28 +201,28 @@ class ReportData:
 
     @property
     def correct(self) -> NDArray[Any]:
-        """Whether the prediction is right; with shares, the share of people who agree."""
+        """Whether the prediction is right or, with soft labels, how probable that is."""
         return self.agreeing(self.predicted)
 
     def agreeing(self, columns: NDArray[np.intp]) -> NDArray[Any]:
-        """Return whether these are the true classes; with shares, the share who chose them."""
-        if self.shares is None:
+        """Return whether these are the true classes or, with soft labels, how probable."""
+        if self.soft_labels is None:
             return columns == self.codes
-        return self.shares[np.arange(len(columns)), columns]
+        return self.soft_labels[np.arange(len(columns)), columns]
 
     def of_class(self, k: int) -> NDArray[Any]:
-        """Return whether samples are of class k; with shares, the share who say so."""
-        return self.codes == k if self.shares is None else self.shares[:, k]
+        """Return whether samples are of class k or, with soft labels, how probable."""
+        return self.codes == k if self.soft_labels is None else self.soft_labels[:, k]
 
     def per_sample(self, of_labels: NDArray[Any]) -> NDArray[np.float64]:
-        """Return for every sample the entry of its label; with shares, the mean over people."""
-        if self.shares is None:
+        """Return for every sample the entry of its label; with soft labels, their mean."""
+        if self.soft_labels is None:
             return of_labels[np.arange(len(of_labels)), self.codes]
-        return (of_labels * self.shares).sum(axis=1)
+        return (of_labels * self.soft_labels).sum(axis=1)
 
     def log_loss(self, proba: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the log-loss of every sample; with shares, the mean over people."""
-        if self.shares is None:
+        """Return the log-loss of every sample; with soft labels, their mean."""
+        if self.soft_labels is None:
             return label_log_loss(proba, self.codes)
         return self.per_sample(-np.log(np.maximum(proba.astype(np.float64), LOSS_FLOOR)))
 
@@ -262,7 +256,7 @@ def read_data(
 ) -> ReportData:
     """Check the arguments of a report; `others` are fields of :class:`ReportData`, as given.
 
-    If the columns are `named` by `labels` that the user has not passed, their order is looked at.
+    If the columns are `named` by `labels` that the user has not passed, their order is checked.
     """
     checked = check_predictions(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
@@ -276,17 +270,17 @@ def read_data(
         raise ValueError(f"tolerance must be in (0, 1), got {others['tolerance']!r}.")
     _check_lengths(n_given, others)
     kept = np.arange(n_given) if weight is None else np.flatnonzero(weight)
-    codes, shares = checked.truth, None
+    codes, soft_labels = checked.truth, None
     if checked.has_shares:
         codes = codes.argmax(axis=1)
-        # If people always agree, the shares are labels.
-        shares = None if np.isin(checked.truth, (0, 1)).all() else checked.truth[kept]
-        if shares is not None and others.get("finder") is not None:
+        # If people always agree, they are labels.
+        soft_labels = None if np.isin(checked.truth, (0, 1)).all() else checked.truth[kept]
+        if soft_labels is not None and others.get("finder") is not None:
             raise ValueError(
-                "finder must be None if y_true holds shares of people, got a finder, which is for "
+                "finder must be None if y_true holds soft labels, got a finder, which is for "
                 "labels. Its probabilities, finder.label_proba_, can be y_true."
             )
-    together = None if groups is None else _numbered(encode_groups(groups, n_given)[1][kept])
+    group_ids = None if groups is None else _numbered(encode_groups(groups, n_given)[1][kept])
     if groups is None:
         warn_of_table_twice(codes[kept], proba[kept])
     weight = None if weight is None else weight[kept]
@@ -298,7 +292,7 @@ def read_data(
     return ReportData(
         # Without weights, do not copy.
         codes=codes if weight is None else codes[kept],
-        shares=shares,
+        soft_labels=soft_labels,
         proba=proba if weight is None else proba[kept],
         weight=weight,
         classes=checked.classes,
@@ -306,7 +300,7 @@ def read_data(
         seed=_seed(random_state),
         n_given=n_given,
         by=_read_groups(by, n_given, kept),
-        groups=together,
+        groups=group_ids,
         alignment=alignment,
         **others,
     )
@@ -390,9 +384,9 @@ def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayL
     # `update` of a copy checks columns and classes.
     part = copy(total).update(y_true, y_proba).sums_ - total.sums_
     (size, *of_part), (n, *of_all) = part.sum(axis=1), total.sums_.sum(axis=1)
-    for what, said, observed in zip(("mean confidence", "accuracy"), of_part, of_all):
+    for what, of_rows, of_sums in zip(("mean confidence", "accuracy"), of_part, of_all):
         # Of all numbers in [0, 1] with this mean, 0 and 1 have the largest variance.
-        found, expected = said / size, observed / n
+        found, expected = of_rows / size, of_sums / n
         if abs(found - expected) > FAR * np.sqrt(max(expected * (1 - expected), 1 / size) / size):
             warn(
                 f"y_true and y_proba must be a random part of what was accumulated: their {what} "
@@ -466,7 +460,7 @@ def _seed(random_state: Any) -> int:
 def fraction(of: NDArray[Any], mass: NDArray[np.float64]) -> dict[str, float]:
     """Return a weighted fraction with its Clopper-Pearson interval; weights count as samples.
 
-    For shares of people, which vary less than labels, the interval is conservative.
+    For soft labels, which vary less than labels, the interval is conservative.
     """
     total = mass.sum()
     value = min(float(mass @ of / total), 1.0) if total else float("nan")

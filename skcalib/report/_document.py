@@ -161,15 +161,14 @@ def points(value: float) -> str:
     return f"{shown} point" + ("" if shown in ("1", "1.0") else "s")
 
 
-def said_and_observed(view: Mapping[str, Any]) -> tuple[str, str, str]:
+def format_means(predicted: float, observed: Mapping[str, float]) -> tuple[str, str, str]:
     """Return prediction, observation and range in per cent, with enough decimals to differ."""
-    observed = view["is"]
     for digits in range(3):
         ends = [f"{100 * observed[end]:.{digits}f}" for end in ("value", "low", "high")]
-        if f"{100 * view['says']:.{digits}f}" not in ends:
+        text = f"{100 * predicted:.{digits}f}"
+        if text not in ends:
             break
-    said = f"{100 * view['says']:.{digits}f}"
-    return said + PER_CENT, ends[0] + PER_CENT, f"{ends[1]} to {ends[2]}{PER_CENT}"
+    return text + PER_CENT, ends[0] + PER_CENT, f"{ends[1]} to {ends[2]}{PER_CENT}"
 
 
 @dataclass(frozen=True)
@@ -217,8 +216,8 @@ class Picture:
 class Chart:
     """Predictions (rings) against observations (dots on bars), one row per group or class.
 
-    Rows are dicts with ``name``, ``says``, ``value``, ``low``, ``high``, ``n``, ``off`` and
-    ``small``.
+    Rows are dicts with ``name``, ``predicted``, ``value``, ``low``, ``high``, ``n``, ``relevant``
+    and ``negligible``.
     """
 
     heading: str
@@ -330,7 +329,7 @@ def as_html(report: Any, key: str, *, page: bool) -> str:
 
 def _placed(chart: Chart) -> dict[str, Any]:
     """Return the ticks of a chart, and the positions of all marks in per cent of its width."""
-    ends = [row[name] for row in chart.rows for name in ("says", "low", "high")]
+    ends = [row[name] for row in chart.rows for name in ("predicted", "low", "high")]
     low, high = min(ends), max(ends)
     step = next(s for s in STEPS if round((high - low) / s, 6) <= 5)
     # Rounded first: .56 is 28 steps of .02, and a little more in binary.
@@ -342,9 +341,9 @@ def _placed(chart: Chart) -> dict[str, Any]:
     ticks = [(position(x), f"{100 * x:.0f} %") for x in np.arange(low, high + step / 2, step)]
     rows = []
     for row in chart.rows:
-        says, value, ends_text = said_and_observed({"says": row["says"], "is": row})
-        positions = {name: position(row[name]) for name in ("says", "value", "low", "high")}
-        in_words = f"says {says}, observed {value}, range {ends_text}"
+        predicted, value, ends_text = format_means(row["predicted"], row)
+        positions = {name: position(row[name]) for name in ("predicted", "value", "low", "high")}
+        in_words = f"predicted {predicted}, observed {value}, range {ends_text}"
         rows.append({**row, **positions, "in_words": in_words})
     return {"ticks": ticks, "rows": rows}
 

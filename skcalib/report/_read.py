@@ -836,7 +836,7 @@ class _Table:
         if len(distinct) > 1:
             several = "; ".join(_listed(pair[0].columns[:3]) for pair in distinct[:4])
             raise ValueError(
-                f"classes must say which columns of {self.path} are judged, where several could "
+                f"classes must say which columns of {self.path} to use, where several could "
                 f"be the probabilities: {several}; {self._example_of(distinct[0][0])}."
             )
         if distinct:

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
 from ..utils._estimators import Folds, class_columns, fit_clone
-from ._constants import FEWEST_TO_REPAIR, MANY_NUMBERS, N_BINS, N_FOLDS
+from ._constants import FEWEST_TO_CALIBRATE, MANY_NUMBERS, N_BINS, N_FOLDS
 from ._data import ReportData, mean, mean_interval
 from ._document import NONE, Advice, Code, Section, Table, Text, number, percent, with_interval
 
@@ -27,9 +27,9 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
     the advice that follows is computed from them.
     """
     few_groups = data.groups is not None and len(np.unique(data.groups)) < N_FOLDS
-    if len(data.codes) < FEWEST_TO_REPAIR or len(np.unique(data.codes)) < 2 or few_groups:
+    if len(data.codes) < FEWEST_TO_CALIBRATE or len(np.unique(data.codes)) < 2 or few_groups:
         of_groups = f", in {N_FOLDS} groups" if few_groups else ""
-        reason = f"that takes {FEWEST_TO_REPAIR} samples{of_groups} and two classes among them"
+        reason = f"that takes {FEWEST_TO_CALIBRATE} samples{of_groups} and two classes among them"
         untried = {"table": None, "reason": reason, "best": None, "ignorant": False, "code": ""}
         return untried, None
     before = data.log_loss(data.proba)
@@ -105,9 +105,9 @@ def _scores(
     data: ReportData, name: str, proba: NDArray[Any], before: NDArray[np.float64]
 ) -> dict[str, Any]:
     """Return a row of the table; `before` are the losses before calibration."""
-    # As in the verdict: the second of two classes, else the top label.
-    judged = proba[:, 1] if proba.shape[1] == 2 else proba
-    predictions = {**data.predictions, "y_proba": judged}
+    # As in the group tests: the second of two classes, else the top label.
+    tested = proba[:, 1] if proba.shape[1] == 2 else proba
+    predictions = {**data.predictions, "y_proba": tested}
     correct = data.agreeing(proba.argmax(axis=1))
     losses = data.log_loss(proba)
     return {
@@ -167,9 +167,9 @@ def advice(results: dict[str, Any]) -> Advice:
             "Calibration may help a little",
             f": {found['auto']} brings the {scores}, {tried}; that is within chance.",
         )
-    if results["verdict"]["kind"] not in ("calibrated", "undecided"):
+    if results["summary"]["kind"] not in ("calibrated", "undecided"):
         return Advice(
-            "No calibrator for everybody repairs it",
+            "No calibrator for all samples repairs it",
             f": {found['auto']} brings the {scores}, {tried}. The cause has to be found.",
         )
     return Advice(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -28,7 +29,7 @@ from ._read import read_predictions
 class CalibrationReport:
     """A one-page report on the confidence of a classifier.
 
-    The page begins with a verdict: are the probabilities calibrated, overall and for every class
+    The page begins with a summary: are the probabilities calibrated, overall and for every class
     and group? Below it says when the model should decline to answer, which classes, groups and
     samples cause errors, and whether a calibrator would help. A notebook shows the page by itself;
     :meth:`save` writes it as HTML or Markdown, :meth:`to_html` returns it as text.
@@ -108,9 +109,10 @@ class CalibrationReport:
         X : array-like of shape (n_samples, n_features), or whatever the classifier takes
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Their labels; or the share of people who chose each class, in rows that sum to 1. With
-            shares, an answer is wrong by the share who disagree, the most frequent class stands
-            for the label of the hardest samples, labels are not judged, and `finder` must be None.
+            Their labels; or soft labels, such as the fraction of people who chose each class, in
+            rows that sum to 1. With soft labels, an answer is wrong by the fraction who disagree,
+            the most frequent class stands for the label of the hardest samples, labels are not
+            assessed, and `finder` must be None.
         scorer : difficulty scorer or Pipeline that ends in one, default=None
             Fitted scorer that finds the hardest samples. None uses the classifier's log-loss.
         finder : LabelIssueFinder, default=None
@@ -451,7 +453,7 @@ class CalibrationReport:
             "method": _sections.method(first),
         }
         words = {"headline": _compare.headline(found), "explanation": _compare.explanation(found)}
-        found["verdict"] = {"kind": "comparison", **words}
+        found["summary"] = {"kind": "comparison", **words}
         return cls(dict(plain(found)))
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -534,7 +536,7 @@ class CalibrationReport:
         return as_markdown(self._document())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}: {self.results_['verdict']['headline']}"
+        return f"{type(self).__name__}: {self.results_['summary']['headline']}"
 
     def _repr_html_(self) -> str:
         return as_html(self._document(), repr(self.results_), page=False)
@@ -568,8 +570,7 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
         with step("calibrators"):
             calibrators, calibrated = _recommendation.results(data.sample)
         with step("classes and groups"):
-            results["verdict"] = _tests.results(data, trust, calibrators)
-            results |= {"calibration": trust}
+            results |= {**_tests.results(data, trust, calibrators), "calibration": trust}
         with step("thresholds"):
             results["selective"] = _sections.selective_results(data)
         with step("what to look at"):
@@ -590,16 +591,16 @@ def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     results["warnings"] = notes + [f"Warned of on the way: {message}" for message in distinct]
     results["alignment"] = list(data.alignment)
     if data.alignment:
-        results["verdict"] |= _first_finding(data, results["verdict"])
+        results["summary"] |= _summarize_alignment(data, results["summary"])
     return dict(plain(results))
 
 
-def _first_finding(data: ReportData, verdict: Mapping[str, Any]) -> dict[str, str]:
-    """Return a headline on what the labels show of themselves or of their order."""
+def _summarize_alignment(data: ReportData, summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return a headline on labels that are predictions, or in another order."""
     explanation = " ".join(data.alignment)
     if data.alignment[0].startswith(ARE_PREDICTIONS):
         headline = "The labels are predictions and no true labels, or the model is never wrong."
-        explanation += f" If it is never wrong: {verdict['headline']}"
+        explanation += f" If it is never wrong: {summary['headline']}"
         return {"kind": "predictions", "headline": headline, "explanation": explanation}
     headline = "The labels do not fit the probabilities: look at this first."
     return {"kind": "alignment", "headline": headline, "explanation": explanation}
@@ -608,7 +609,7 @@ def _first_finding(data: ReportData, verdict: Mapping[str, Any]) -> dict[str, st
 def _after(calibrated: ReportData) -> dict[str, Any]:
     """Return tests and thresholds after calibration, by out-of-fold probabilities."""
     return {
-        "tested": _tests.judge(calibrated),
+        "group_tests": [asdict(entry) for entry in _tests.run_group_tests(calibrated)],
         "selective": _sections.selective_results(calibrated),
     }
 

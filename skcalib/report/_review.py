@@ -32,8 +32,8 @@ MANY_COLUMNS = 40
 # Largest page that a notebook shows: it would be saved in the notebook.
 NOTEBOOK_BYTES = 5_000_000
 DRAWN = (
-    "This sample was drawn at random, so that your answers tell how many labels are wrong in all. "
-    "The page does not know which label is suggested: seeing it would bias the rate."
+    "This sample was drawn at random, so that your answers estimate how many labels are wrong in "
+    "all. The page does not know which label is suggested: seeing it would bias the rate."
 )
 CHOSEN = (
     "This sample was not drawn at random. Your answer repairs this label, and says nothing about "
@@ -46,7 +46,7 @@ class LabelReviewPage:
 
     Use :meth:`from_finder` to create one. The page shows one sample at a time, with its label and,
     if the sample was not drawn at random, the suggested label. The user keeps the label, changes
-    it, or says that no class is right or that it is hard to tell. Progress is kept in the browser.
+    it, or says that no class is right or that the user is unsure. Progress is kept in the browser.
     The answers are downloaded as ``checks.csv``, for :func:`skcalib.labels.read_checks`.
 
     The page is one file that loads nothing, sends nothing and needs no server.
@@ -121,7 +121,7 @@ class LabelReviewPage:
         X : array-like of n_samples rows, default=None
             The samples, in the order of `fit`: rows of a table, texts or images. Shown unless
             `images` or `texts` are given; an index names the samples. It need not be the X of
-            `fit`: show what a person can judge.
+            `fit`: show what a person can assess.
         images : sequence of n_samples images, default=None
             Arrays of shape (height, width) or (height, width, channels), PIL images, or paths of
             image files. They are scaled down so that 500 of them take less than 20 MB.
@@ -241,7 +241,7 @@ def _check_containers(
         values = np.asarray(given["X"])
         if values.shape == (n_samples, len(finder.classes_)) and values.dtype.kind == "f":
             raise ValueError(
-                "X must be what a person can judge, got the class probabilities that the finder "
+                "X must be what a person can assess, got the class probabilities that the finder "
                 "was fitted to, which would bias the answers; pass images= or texts=, or a table "
                 "as X."
             )

@@ -15,7 +15,7 @@ from ..labels import LabelIssueFinder
 from ..utils._compat import _safe_indexing
 from ..utils._estimators import last_step
 from ..utils._output import collecting, import_optional, row_index
-from ._constants import FEWEST_TO_JUDGE, MANY_FEATURES
+from ._constants import FEWEST_OF_PART, MANY_FEATURES
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, in_sentence, number, percent, probability
 
@@ -51,7 +51,7 @@ def _entry(data: ReportData, i: int) -> dict[str, Any]:
     return {
         "sample": int(data.numbers[i]),
         "label": data.label(data.codes[i]),
-        "share": None if data.shares is None else float(data.shares[i].max()),
+        "soft_label": None if data.soft_labels is None else float(data.soft_labels[i].max()),
         "predicted": data.label(data.predicted[i]),
         "confidence": float(data.confidence[i]),
         **_shown(data.shown, int(data.numbers[i])),
@@ -61,24 +61,24 @@ def _entry(data: ReportData, i: int) -> dict[str, Any]:
 def issues(data: ReportData) -> dict[str, Any]:
     """Return probably wrong labels, the most suspicious first, and the noise rate.
 
-    A LabelIssueFinder judges them by the features or the scorer. If it warns, the labels are not
-    judged, and the warning is the reason.
+    A LabelIssueFinder scores them by the features or the scorer. If it warns, the labels are not
+    assessed, and the warning is the reason.
     """
-    if data.shares is not None:
-        reason = "these are shares of people; LabelIssueFinder.fit(X, votes=...) judges votes"
+    if data.soft_labels is not None:
+        reason = "these are soft labels; LabelIssueFinder.fit(X, votes=...) takes votes"
         return {"table": None, "reason": reason}
     count = np.bincount(data.codes)
     present = np.flatnonzero(count)
     finder, X, source = _finder(data)
     if finder is None:
         return {"table": None, "reason": "that takes features or a scorer"}
-    if len(present) < 2 or count[present].min() < FEWEST_TO_JUDGE:
-        reason = f"every class must have {FEWEST_TO_JUDGE} samples or more"
+    if len(present) < 2 or count[present].min() < FEWEST_OF_PART:
+        reason = f"every class must have {FEWEST_OF_PART} samples or more"
         return {"table": None, "reason": reason}
-    with collecting() as doubts:
+    with collecting() as messages:
         finder.fit(X, np.searchsorted(present, data.codes), sample_weight=data.weight)
-    if doubts:
-        return {"table": None, "reason": doubts[0][0].lower() + doubts[0][1:].rstrip(".")}
+    if messages:
+        return {"table": None, "reason": messages[0][0].lower() + messages[0][1:].rstrip(".")}
     found = finder.issues_
     worst = np.lexsort([-found["margin"], found["p_label_correct"]])
     worst = worst[found["is_issue"][worst]]
@@ -101,7 +101,7 @@ def issues(data: ReportData) -> dict[str, Any]:
 
 
 def _finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
-    """Return a finder, its X, and a name for what judges the labels."""
+    """Return a finder, its X, and a name for what scores the labels."""
     if isinstance(last_step(data.scorer)[0], RelativeMahalanobisScorer):
         X = _safe_indexing(data.features, data.numbers)
         name = type(last_step(data.scorer)[0]).__name__
@@ -127,9 +127,9 @@ def section(results: dict[str, Any]) -> Section:
     hardest, issues = results["hardest"], results["issues"]
     entries = []
     for entry in hardest["table"]:
-        said = f"{in_sentence(entry['predicted'])} ({percent(entry['confidence'])})"
-        chosen = "" if entry["share"] is None else f" ({percent(entry['share'], 0)} of people)"
-        answer = f"label {in_sentence(entry['label'])}{chosen}, predicted {said}"
+        predicted = f"{in_sentence(entry['predicted'])} ({percent(entry['confidence'])})"
+        chosen = "" if entry["soft_label"] is None else f" ({percent(entry['soft_label'], 0)})"
+        answer = f"label {in_sentence(entry['label'])}{chosen}, predicted {predicted}"
         lines = [answer, f"difficulty {number(entry['difficulty'], 2)}"]
         entries.append({**entry, "lines": lines})
     blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_issues(issues)]
@@ -138,10 +138,10 @@ def section(results: dict[str, Any]) -> Section:
 
 def _issues(issues: dict[str, Any]) -> list[Any]:
     if issues["table"] is None:
-        return [Text(f"Labels were not judged: {issues['reason']}.", note=True)]
+        return [Text(f"Labels were not assessed: {issues['reason']}.", note=True)]
     low, high = issues["noise_rate_interval"]
     rate = Text(
-        f"Judged by {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
+        f"By {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
         f"({100 * low:.1f} to {100 * high:.1f}). Labels that people got wrong on hard samples are "
         "not all among them."
     )

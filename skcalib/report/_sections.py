@@ -55,7 +55,7 @@ from ._document import (
     percent_interval,
     threshold,
 )
-from ._tests import chart_rows, tested_table
+from ._tests import make_chart_rows, make_test_table
 
 # Classes and groups: predictions against observations.
 
@@ -93,7 +93,7 @@ def _most_confused(data: ReportData, k: int, mass: NDArray[np.float64]) -> dict[
 
 def chart(results: dict[str, Any]) -> Chart | None:
     """Return the chart of the groups or, without groups, of the classes; None for neither."""
-    kinds = {entry["kind"] for entry in results["verdict"]["tested"]}
+    kinds = {entry["kind"] for entry in results["group_tests"]}
     for kind in ("group", "class"):
         if kind in kinds:
             return _chart(results, kind)
@@ -101,19 +101,19 @@ def chart(results: dict[str, Any]) -> Chart | None:
 
 
 def _chart(results: dict[str, Any], kind: str) -> Chart:
-    rows = chart_rows(results, kind)
+    rows = make_chart_rows(results, kind)
     positive = results["overview"]["n_classes"] == 2
     does = f"class {in_sentence(results['overview']['classes'][1])}" if positive else "right"
     by = "group" if kind == "group" else "class of the answer"
     n_left = len(rows) - 1 - N_ROWS
     left = f" {n_left} more are in the tables below." if n_left > 0 else ""
     inside = ""
-    if any(row["off"] and row["low"] < row["says"] < row["high"] for row in rows):
+    if any(row["relevant"] and row["low"] < row["predicted"] < row["high"] for row in rows):
         inside = "Colored, but with the ring inside: off in another way, see the tables below. "
     return Chart(
-        f"What it says (ring) and how many are {does} (dot), by {by}",
+        f"Predicted (ring) and how many are {does} (dot), by {by}",
         rows[: N_ROWS + 1],
-        "A ring outside its bar: what the model says does not fit what happens. The bars hold for "
+        "A ring outside its bar: the prediction does not fit what was observed. The bars hold for "
         f"all rows together, with 99 %. {inside}At the right: samples.{left}",
     )
 
@@ -136,7 +136,7 @@ def classes_section(results: dict[str, Any]) -> Section:
         )
     note = (
         "Recall: how many samples of the class are found. Precision and confidence: of the "
-        "answers that name the class, how many are right, and how many the model says are right."
+        "answers that name the class, how many are right, and how many are predicted to be."
     )
     left = len(results["classes"]) - N_ROWS
     if left > 0:
@@ -145,7 +145,7 @@ def classes_section(results: dict[str, Any]) -> Section:
     if results["overview"]["n_classes"] > 2:
         if results["groups"]:  # their chart is on the first screen
             blocks.append(_chart(results, "class"))
-        blocks += tested_table(results, "class", 5 * N_ROWS)
+        blocks += make_test_table(results, "class", 5 * N_ROWS)
     return Section("Which classes?", blocks)
 
 
@@ -153,7 +153,7 @@ def groups_section(results: dict[str, Any]) -> Section | None:
     """Return the section of the groups; None without groups."""
     if not results["groups"]:
         return None
-    return Section("Which groups?", tested_table(results, "group", 5 * N_ROWS))
+    return Section("Which groups?", make_test_table(results, "group", 5 * N_ROWS))
 
 
 # Calibration errors with intervals, and reliability curves.
@@ -163,13 +163,13 @@ TRUST_SIZE = (4.2, 4.8)
 
 
 def overview(data: ReportData) -> dict[str, Any]:
-    """Return number of samples and classes, accuracy, mean confidence and their gap."""
+    """Return number of samples and classes, accuracy, mean confidence, overconfidence."""
     accuracy, confidence = fraction(data.correct, data.mass), mean(data.confidence, data.mass)
     sums = data.sums("answers")
     if sums is not None:
-        mass, said, right = sums.sum(axis=1)
+        mass, predicted, right = sums.sum(axis=1)
         accuracy = fraction(np.array([True, False]), np.array([right, mass - right]))
-        confidence = said / mass
+        confidence = predicted / mass
     count = np.array([data.mass @ data.of_class(k) for k in range(len(data.classes))])
     return {
         "title": data.title,
@@ -180,7 +180,7 @@ def overview(data: ReportData) -> dict[str, Any]:
         "classes": [data.label(k) for k in range(len(data.classes))],
         "accuracy": accuracy,
         "mean_confidence": confidence,
-        "gap": confidence - accuracy["value"],
+        "overconfidence": confidence - accuracy["value"],
         "largest_class": {
             "label": data.label(int(count.argmax())),
             "value": count.max() / count.sum(),
@@ -195,27 +195,27 @@ def n_resamples(n_samples: int) -> int:
 
 def trust_results(data: ReportData) -> dict[str, Any]:
     """Return errors and curves of the top label and, with two classes, of the second one."""
-    views = {"top_label": _judged(data, data.predictions, "answers")}
+    views = {"top_label": _measure_view(data, data.predictions, "answers")}
     if len(data.classes) == 2:
-        positive = _judged(data, data.of_positive_class, "positive")
+        positive = _measure_view(data, data.of_positive_class, "positive")
         views = {"positive_class": positive, **views}
     return {"views": views}
 
 
-def _judged(data: ReportData, predictions: dict[str, Any], view: str) -> dict[str, Any]:
+def _measure_view(data: ReportData, predictions: dict[str, Any], view: str) -> dict[str, Any]:
     """Return error, interval and curves of one view, "answers" or "positive"."""
     total = data.total
     if total is None or data.summed != view:
         value = expected_calibration_error(**predictions, n_bins=N_BINS)
         low, high = _interval(data, predictions)
-        cells = reliability_curve(**predictions, n_bins=N_BINS)
+        bins = reliability_curve(**predictions, n_bins=N_BINS)
     else:
-        value, cells = total.result(), total.curve()
+        value, bins = total.result(), total.curve()
         low, high = total.interval(confidence_level=LEVEL, random_state=data.seed)
     return {
         "errors": {"expected_calibration_error": {"value": value, "low": low, "high": high}},
         "curve": _isotonic_curve(data, predictions),
-        "histogram": {"count": cells.bin_weight, "edges": cells.edges},
+        "histogram": {"count": bins.bin_weight, "edges": bins.edges},
     }
 
 
@@ -260,8 +260,8 @@ def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, 
 def trust_section(results: dict[str, Any]) -> Section:
     """Return the section of calibration errors and reliability diagrams."""
     rows, notes = [], []
-    for view, judged in results["calibration"]["views"].items():
-        error, what = judged["errors"]["expected_calibration_error"], _what(view, results)
+    for view, found in results["calibration"]["views"].items():
+        error, what = found["errors"]["expected_calibration_error"], _what(view, results)
         rows.append([f"of the {what}", number(error["value"]), interval(error)])
         if not error["low"] <= error["value"] <= error["high"]:
             sentence = (
@@ -283,7 +283,7 @@ def _what(view: str, results: dict[str, Any]) -> str:
 
 
 def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
-    """Return the reliability diagram of a view, by default the one of the verdict."""
+    """Return the reliability diagram of a view, by default the first."""
     view = view or next(iter(results["calibration"]["views"]))
     high, low = ("too high", "too low")
     if view == "top_label":
@@ -291,16 +291,16 @@ def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
     caption = (
         f"Reliability of the {_what(view, results)}: below the diagonal {high}, above it {low}. "
         "At every confidence the band holds 99 of 100 curves of calibrated models. A quarter to "
-        "nearly half of them leave it somewhere: the verdict does not follow from it."
+        "nearly half of them leave it somewhere: the headline does not follow from it."
     )
-    judged = results["calibration"]["views"][view]
-    points = {name: np.array(values) for name, values in judged["curve"].items()}
+    found = results["calibration"]["views"][view]
+    points = {name: np.array(values) for name, values in found["curve"].items()}
     positive = view == "positive_class"
     display = ReliabilityDisplay(
         points["prob_true"],
         points["prob_pred"],
-        np.array(judged["histogram"]["count"]),
-        np.array(judged["histogram"]["edges"]),
+        np.array(found["histogram"]["count"]),
+        np.array(found["histogram"]["edges"]),
         band=(points["lower"], points["upper"]),
         kind="isotonic",
         pos_label=label(results["overview"]["classes"][1]) if positive else None,
@@ -431,13 +431,13 @@ def wrong_label_results(data: ReportData) -> dict[str, Any] | None:
         return None
     finder = data.finder
     check_finder(finder, data.n_given)
-    shares = _label_proba(data)
+    label_proba = _label_proba(data)
     least, most = finder.noise_rate_interval_
     rate = float(finder.noise_rate_)
     # The error changes at most by as much as the rate of wrong labels.
     margins = max(rate - least, 0.0), max(most - rate, 0.0)
     found = {"as_given": _measured(data, data.codes, (0.0, 0.0))}
-    found["allowed_for"] = _measured(data, shares, margins)
+    found["allowed_for"] = _measured(data, label_proba, margins)
     return {
         **found,
         "noise_rate": rate,
@@ -452,16 +452,16 @@ def _label_proba(data: ReportData) -> NDArray[np.float64]:
     if column.min() < 0:
         unknown = data.finder.classes_[column < 0].tolist()
         raise ValueError(f"finder must know no other classes than the report, got {unknown}.")
-    shares = np.zeros((len(data.codes), len(data.classes)))
-    shares[:, column] = data.finder.label_proba_[data.numbers]
-    return shares
+    proba = np.zeros((len(data.codes), len(data.classes)))
+    proba[:, column] = data.finder.label_proba_[data.numbers]
+    return proba
 
 
 def _measured(
     data: ReportData, truth: NDArray[Any], margins: tuple[float, float]
 ) -> dict[str, dict[str, float]]:
     """Return accuracy and calibration error, whose interval is widened by `margins`."""
-    given = {**data.judged, "y_true": truth}
+    given = {**data.metric_kwargs, "y_true": truth}
     low, high = calibration_error_interval(
         **given, groups=data.groups, n_bins=N_BINS, confidence_level=LEVEL,
         n_resamples=N_RESAMPLES_OF_LABELS, random_state=data.seed,
@@ -534,13 +534,13 @@ def notes(data: ReportData) -> list[str]:
 
 
 def _about_soft_labels(data: ReportData) -> str | None:
-    if data.shares is None:
+    if data.soft_labels is None:
         return None
     return (
-        "Shares of people: a sample counts as one of every class, by the share of people who "
-        "chose it, and an answer is wrong by the share who disagree. The hardest samples name the "
+        "Soft labels: a sample counts as one of every class, by the fraction of people who chose "
+        "it, and an answer is wrong by the fraction who disagree. The hardest samples name the "
         "class that most chose. Averages are tested, and have ranges, as if every sample had one "
-        "label; shares vary less, so these tests and ranges are cautious."
+        "label; soft labels vary less, so these tests and ranges are cautious."
     )
 
 
@@ -566,7 +566,7 @@ def _part(data: ReportData) -> str | None:
     kept += "" if data.groups is not None else " has its fraction"
     return (
         f"Many samples: averages, ranges, the calibration error and thresholds are those of all "
-        f"{count(n)} samples. Errors that cancel on average, calibrators and labels are judged on "
+        f"{count(n)} samples. Errors that cancel on average, calibrators and labels are tested on "
         f"{count(n_sampled)} of them, {kept}."
     )
 
@@ -592,7 +592,7 @@ def _saturated(data: ReportData) -> str | None:
     sentence = f"Saturated confidences: {100 * saturated:.1f} % of the samples say exactly 1"
     if impossible:
         sentence += f", and {impossible} true labels have probability 0"
-    return sentence + "; no temperature can repair these."
+    return sentence + "; no temperature can correct these."
 
 
 def _weights(data: ReportData) -> str | None:
@@ -613,8 +613,8 @@ def method(data: ReportData) -> dict[str, Any]:
     for start in range(0, len(data.codes), MANY_SAMPLES):
         labels = data.classes[data.codes[start : start + MANY_SAMPLES]].tolist()
         digest.update(repr(labels).encode(errors="backslashreplace"))
-    if data.shares is not None:
-        digest.update(np.ascontiguousarray(data.shares).data)
+    if data.soft_labels is not None:
+        digest.update(np.ascontiguousarray(data.soft_labels).data)
     return {
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": {
@@ -661,15 +661,15 @@ def method_section(results: dict[str, Any]) -> Section:
     how = (
         "Averages are tested by the exact distribution of the number of outcomes under the "
         "probabilities (Poisson binomial), errors that may cancel by labels drawn from the "
-        "probabilities. Everybody has half of the level, groups and classes share the other half, "
+        "probabilities. All samples have half of the level, groups and classes the other half, "
         "and Holm's correction goes over all. Ranges invert the test; other intervals are Clopper "
         "and Pearson's for fractions, bootstrap intervals for calibration errors, normal ones for "
         "differences. A log-loss of a sample is at most 36: a probability of 0 counts as 2e-16."
     )
-    not_told = (
-        "This page does not tell whether the samples are like those that the model will meet, "
+    limits = (
+        "This page does not show whether the samples are like those that the model will meet, "
         "whether they are independent of each other (several of one person are not) and of the "
         "training, what an error costs, or whether groups that were not given are treated alike."
     )
-    title = "Method, versions, seed, and what this page does not tell"
-    return Section(title, [Text(how), Text(not_told), Table(["what", "value"], rows)])
+    title = "Method, versions, seed, and what this page does not show"
+    return Section(title, [Text(how), Text(limits), Table(["what", "value"], rows)])

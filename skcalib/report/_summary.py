@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _recommendation, _samples, _sections
-from ._constants import FEWEST_TO_JUDGE, LEVEL
+from ._constants import FEWEST_OF_PART, LEVEL
 from ._document import (
     Advice,
     Document,
@@ -19,10 +19,18 @@ from ._document import (
     points,
     threshold,
 )
-from ._tests import few, matters, names_of, of_models, parts_called, phrase
+from ._tests import (
+    GroupTest,
+    count_models,
+    count_undecided,
+    describe_worst,
+    join_names,
+    name_kinds,
+    read_group_tests,
+)
 
-# Tones of the kinds of verdicts; all other kinds are bad.
-TONES = {"calibrated": "good", "undecided": "open", "small": "open", "gain": "open"}
+# Tones of the kinds of summaries; all other kinds are bad.
+TONES = {"calibrated": "good", "undecided": "open", "negligible": "open", "gain": "open"}
 
 
 def document(results: dict[str, Any]) -> Document:
@@ -38,24 +46,24 @@ def document(results: dict[str, Any]) -> Document:
         _sections.warnings_section(results),
         _sections.method_section(results),
     ]
-    verdict, overview = results["verdict"], results["overview"]
-    tested = verdict["tested"]
+    summary, overview = results["summary"], results["overview"]
+    tested = read_group_tests(results)
     return Document(
         title=overview["title"] or overview["model"] or "Calibration report",
         subtitle=_subtitle(results),
-        tone=TONES.get(verdict["kind"], "bad"),
-        headline=verdict["headline"],
-        explanation=verdict["explanation"],
+        tone=TONES.get(summary["kind"], "bad"),
+        headline=summary["headline"],
+        explanation=summary["explanation"],
         tiles=[
-            _believable(results),
-            _for_everybody(tested) if len(tested) > 1 else _accurate(overview),
-            _declining(results),
+            _error_tile(results),
+            _parts_tile(tested) if len(tested) > 1 else _accuracy_tile(overview),
+            _declining_tile(results),
         ],
         overview=_sections.chart(results) or _sections.diagram(results),
         # No advice if the labels or columns may be others than they seem.
         advice=[]
-        if verdict["kind"] in ("alignment", "predictions")
-        else [step for step in _advice(results) if step is not None],
+        if summary["kind"] in ("alignment", "predictions")
+        else [step for step in _list_advice(results) if step is not None],
         sections=[section for section in sections if isinstance(section, Section)],
     )
 
@@ -68,48 +76,47 @@ def _subtitle(results: dict[str, Any]) -> str:
     return " · ".join([*parts, f"skcalib {method['versions']['skcalib']}"])
 
 
-def _believable(results: dict[str, Any]) -> Tile:
-    everybody = results["verdict"]["tested"][0]
-    judged = next(iter(results["calibration"]["views"].values()))
-    error = judged["errors"]["expected_calibration_error"]
-    answer, tone = ("no", "bad") if matters(everybody) else ("unclear", "open")
-    if everybody["clear"]:
+def _error_tile(results: dict[str, Any]) -> Tile:
+    overall = read_group_tests(results)[0]
+    view = next(iter(results["calibration"]["views"].values()))
+    error = view["errors"]["expected_calibration_error"]
+    answer, tone = ("no", "bad") if overall.relevant else ("unclear", "open")
+    if overall.calibrated:
         answer, tone = "yes", "good"
-    if everybody["small"]:
-        answer, tone = f"within {points(everybody['hidden'])}", "good"
+    if overall.negligible:
+        answer, tone = f"within {points(overall.max_undetected_error)}", "good"
     low, high = (100 * error[end] for end in ("low", "high"))
     detail = (
         f"calibration error {points(error['value'])}, 99 % interval {low:.1f} to {high:.1f}; "
-        f"chance does as much in {of_models(everybody['pvalue'])}"
+        f"chance does as much in {count_models(overall.pvalue)}"
     )
     return Tile("Are the numbers believable?", answer, detail, tone)
 
 
-def _for_everybody(tested: list[dict[str, Any]]) -> Tile:
+def _parts_tile(tested: list[GroupTest]) -> Tile:
     parts = tested[1:]
-    called = parts_called(parts)
-    questions = {"groups": "For everybody?", "classes": "For every class?"}
-    question = questions.get(called, "For every group and class?")
-    off = [part for part in parts if matters(part)]
-    unclear = [part for part in parts if not part["off"] and not part["clear"]]
-    if off:
-        detail = names_of(off, len(parts)) if len(off) < 4 else "named below"
-        if unclear:
-            detail += f"; {len(unclear)} more with too few samples to tell"
-        elif len(off) < len(parts):
+    kinds = name_kinds(parts)
+    questions = {"groups": "For every group?", "classes": "For every class?"}
+    question = questions.get(kinds, "For every group and class?")
+    relevant = [part for part in parts if part.relevant]
+    undecided = [part for part in parts if part.undecided]
+    if relevant:
+        detail = join_names(relevant, len(parts)) if len(relevant) < 4 else "named below"
+        if undecided:
+            detail += f"; {len(undecided)} more with too few samples to decide"
+        elif len(relevant) < len(parts):
             detail += "; the rest fit"
-        return Tile(question, f"no: {len(off)} of {len(parts)} {called} off", detail, "bad")
-    if unclear:
-        detail = (
-            f"{few(len(unclear), len(parts), called)} too few samples: an error above "
-            f"{points(max(part['tolerance'] for part in unclear))} could hide"
-        )
+        return Tile(question, f"no: {len(relevant)} of {len(parts)} {kinds} off", detail, "bad")
+    if undecided:
+        who = count_undecided(len(undecided), len(parts), kinds)
+        limit = points(max(part.tolerance for part in undecided))
+        detail = f"{who} too few samples: an error above {limit} could hide"
         return Tile(question, "unclear", detail, "open")
-    worst = max(part["hidden"] for part in parts)
+    worst = max(part.max_undetected_error for part in parts)
     return Tile(question, "yes", f"no average is off by more than {points(worst)}", "good")
 
 
-def _accurate(overview: dict[str, Any]) -> Tile:
+def _accuracy_tile(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
     detail = (
@@ -119,20 +126,20 @@ def _accurate(overview: dict[str, Any]) -> Tile:
     return Tile("How often is it right?", percent(accuracy["value"]), detail)
 
 
-def _followed(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _choose_selective(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """Return the results on declining, after calibration if it is advised, and a word for it."""
     after = results["after_calibration"]
     return (results["selective"], "") if after is None else (after["selective"], "calibrated ")
 
 
-def _declining(results: dict[str, Any]) -> Tile:
-    selective, calibrated = _followed(results)
+def _declining_tile(results: dict[str, Any]) -> Tile:
+    selective, calibrated = _choose_selective(results)
     promise = selective["promise"]
     if promise is None:
         detail = "of all samples; declining promises no lower error rate here"
         return Tile("How often is it wrong?", percent(selective["error_rate"]), detail)
     first = "Once calibrated, if" if calibrated else "If"
-    question = f"{first} it may decline, at most {_rate(promise['risk'])} wrong"
+    question = f"{first} it may decline, at most {_format_rate(promise['risk'])} wrong"
     if promise["kept"]:
         detail = (
             f"of the samples: those with a {calibrated}confidence above "
@@ -140,87 +147,89 @@ def _declining(results: dict[str, Any]) -> Tile:
             f"Kept on new samples of the same kind, with {percent(LEVEL, 0)} certainty"
         )
         return Tile(question, f"{percent(promise['coverage'], 0)} answered", detail)
-    detail = "no threshold keeps that on new samples, as far as so few samples can tell"
+    detail = "no threshold keeps that on new samples, as far as so few samples can show"
     return Tile(question, "not promised", detail)
 
 
-def _rate(risk: float) -> str:
+def _format_rate(risk: float) -> str:
     return percent(risk, 0 if risk >= 0.01 else 1)
 
 
-def _advice(results: dict[str, Any]) -> list[Advice | None]:
+def _list_advice(results: dict[str, Any]) -> list[Advice | None]:
     return [
-        *_about_parts(results),
-        _about_size(results),
+        *_advise_on_parts(results),
+        _advise_on_size(results),
         _recommendation.advice(results),
-        _about_parts_later(results),
-        _about_declining(results),
-        *_about_fine_columns(results["verdict"]["tested"]),
-        _about_labels(results["issues"]),
+        _advise_on_parts_later(results),
+        _advise_on_declining(results),
+        *_advise_on_small_groups(read_group_tests(results)),
+        _advise_on_labels(results["issues"]),
     ]
 
 
-def _about_parts(results: dict[str, Any]) -> list[Advice]:
+def _advise_on_parts(results: dict[str, Any]) -> list[Advice]:
     """Return advice on groups and classes, unless a calibrator for all samples comes first."""
-    everybody, *parts = results["verdict"]["tested"]
-    if matters(everybody) or results["after_calibration"] is not None:
+    overall, *parts = read_group_tests(results)
+    if overall.relevant or results["after_calibration"] is not None:
         return []
     found = []
     for kind in ("group", "class"):
-        off = [part for part in parts if matters(part) and part["kind"] == kind]
-        if not off:
+        relevant = [part for part in parts if part.relevant and part.kind == kind]
+        if not relevant:
             continue
-        name = names_of(off, sum(part["kind"] == kind for part in parts))
+        name = join_names(relevant, sum(part.kind == kind for part in parts))
         found.append(
-            Advice(f"Do not rely on the probabilities of {name}", f": {_repair_of(off)}.")
+            Advice(f"Do not rely on the probabilities of {name}", f": {_describe_fix(relevant)}.")
         )
     return found
 
 
-def _repair_of(off: list[dict[str, Any]]) -> str:
-    if off[0]["kind"] == "class":
-        return "look for the cause, and judge again"
+def _describe_fix(parts: list[GroupTest]) -> str:
+    if parts[0].kind == "class":
+        return "look for the cause, and test again"
     return (
         "look for the cause, or calibrate every group by itself "
-        "(skcalib.posthoc.GroupwiseCalibration), and judge again"
+        "(skcalib.posthoc.GroupwiseCalibration), and test again"
     )
 
 
-def _about_parts_later(results: dict[str, Any]) -> Advice | None:
+def _advise_on_parts_later(results: dict[str, Any]) -> Advice | None:
     """Return advice on groups and classes after the calibrator for all samples, if any."""
-    everybody, *parts = results["verdict"]["tested"]
+    overall, *parts = read_group_tests(results)
     after = results["after_calibration"]
     if after is not None:
-        parts = after["tested"][1:]
-        off = sorted((part for part in parts if part["off"]), key=lambda part: part["pvalue"])
-        if not off:
+        parts = read_group_tests(after)[1:]
+        found = sorted((part for part in parts if part.significant), key=lambda part: part.pvalue)
+        if not found:
             return None
         positive = f"class {in_sentence(results['overview']['classes'][-1])}"
+        fix = _describe_fix(found)
         return Advice(
-            f"Then look at {names_of(off, len(parts))} again",
-            f": after calibration, judged on samples left out, {phrase(off[0], positive)}. "
-            f"{_repair_of(off)[0].upper()}{_repair_of(off)[1:]}.",
+            f"Then look at {join_names(found, len(parts))} again",
+            f": after calibration, on samples left out, {describe_worst(found[0], positive)}. "
+            f"{fix[0].upper()}{fix[1:]}.",
         )
-    off = [part for part in parts if matters(part)]
-    if not matters(everybody) or not off:
+    found = [part for part in parts if part.relevant]
+    if not overall.relevant or not found:
         return None
-    verb = "is" if len(off) == 1 else "are"
+    verb = "is" if len(found) == 1 else "are"
     return Advice(
-        f"Then judge the {parts_called(off)} again",
-        f": {names_of(off, len(parts))} {verb} off now, and may need a repair of their own.",
+        f"Then test the {name_kinds(found)} again",
+        f": {join_names(found, len(parts))} {verb} off now, and may need a calibrator of their "
+        "own.",
     )
 
 
-def _about_fine_columns(tested: list[dict[str, Any]]) -> list[Advice]:
+def _advise_on_small_groups(tested: list[GroupTest]) -> list[Advice]:
     """Return advice on columns of groups with too few samples to test."""
-    everybody, found = tested[0], []
-    for column in dict.fromkeys(part["column"] for part in tested if part["kind"] == "group"):
-        sizes = [part["n_samples"] for part in tested if part.get("column") == column]
-        if max(sizes) < FEWEST_TO_JUDGE <= everybody["n_samples"] / 2:
+    overall, found = tested[0], []
+    for column in dict.fromkeys(part.column for part in tested if part.kind == "group"):
+        sizes = [part.n_samples for part in tested if part.column == column]
+        if max(sizes) < FEWEST_OF_PART <= overall.n_samples / 2:
             found.append(
                 Advice(
-                    f"Join the values of {isolated(column)}",
-                    f": none of its {count(len(sizes))} groups has {FEWEST_TO_JUDGE} samples. Bin "
+                    f"Join the values of {isolated(str(column))}",
+                    f": none of its {count(len(sizes))} groups has {FEWEST_OF_PART} samples. Bin "
                     "numbers, for example by pandas.qcut; where the values say which samples "
                     "belong together, pass them as groups instead of by.",
                 )
@@ -228,26 +237,27 @@ def _about_fine_columns(tested: list[dict[str, Any]]) -> list[Advice]:
     return found
 
 
-def _about_size(results: dict[str, Any]) -> Advice | None:
-    everybody, *parts = results["verdict"]["tested"]
-    unclear = [part for part in parts if not part["clear"] and not part["off"]]
-    if everybody["off"] or (everybody["clear"] and not unclear):
+def _advise_on_size(results: dict[str, Any]) -> Advice | None:
+    overall, *parts = read_group_tests(results)
+    undecided = [part for part in parts if part.undecided]
+    if overall.significant or (overall.calibrated and not undecided):
         return None  # more samples help only if something is undecided
-    what, least = ("", everybody)
-    if everybody["clear"]:
-        least = max(unclear, key=lambda part: part["hidden"])
-        what = f" {names_of([least], 1)}" if len(unclear) == 1 else f" its {parts_called(unclear)}"
+    what, least = "it", overall
+    if overall.calibrated:
+        least = max(undecided, key=lambda part: part.max_undetected_error)
+        what = f"its {name_kinds(undecided)}"
+        if len(undecided) == 1:
+            what = join_names([least], 1)
     # A range is half as wide with four times as many samples.
-    needed = least["n_samples"] * (least["hidden"] / least["tolerance"]) ** 2
+    needed = least.n_samples * (least.max_undetected_error / least.tolerance) ** 2
     return Advice(
-        f"Collect more samples before you rely on{what or ' it'}",
-        f": about {count(float(f'{needed:.2g}'))} rule out what {count(least['n_samples'])} "
-        "cannot.",
+        f"Collect more samples before you rely on {what}",
+        f": about {count(float(f'{needed:.2g}'))} rule out what {count(least.n_samples)} cannot.",
     )
 
 
-def _about_declining(results: dict[str, Any]) -> Advice | None:
-    selective, calibrated = _followed(results)
+def _advise_on_declining(results: dict[str, Any]) -> Advice | None:
+    selective, calibrated = _choose_selective(results)
     promise = selective["promise"]
     if promise is None or not promise["kept"]:
         return None
@@ -255,23 +265,23 @@ def _about_declining(results: dict[str, Any]) -> Advice | None:
     found = " The threshold was found on calibrated samples left out." if calibrated else ""
     return Advice(
         f"{then} below a {calibrated}confidence of {threshold(promise['threshold'])}",
-        f" to be wrong in at most {_rate(promise['risk'])} of the answers, with "
+        f" to be wrong in at most {_format_rate(promise['risk'])} of the answers, with "
         f"{percent(LEVEL, 0)} certainty, instead of {percent(selective['error_rate'])}; "
         f"{percent(promise['coverage'], 0)} of the samples are answered then.{found}",
     )
 
 
-def _about_labels(issues: dict[str, Any]) -> Advice:
+def _advise_on_labels(issues: dict[str, Any]) -> Advice:
     if issues["table"] is None:
         return Advice(
-            "Labels: not judged", f". {issues['reason'][0].upper()}{issues['reason'][1:]}."
+            "Labels: not assessed", f". {issues['reason'][0].upper()}{issues['reason'][1:]}."
         )
     if not issues["table"]:
-        return Advice("Labels: no suspects", f", judged by {issues['source']}.")
+        return Advice("Labels: no suspects", f", by {issues['source']}.")
     low, high = issues["noise_rate_interval"]
     n = issues["n_issues"]
     return Advice(
         f"Check {count(n)} suspected label{'s' if n > 1 else ''}",
-        f": judged by {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
+        f": by {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
         f"({interval({'low': 100 * low, 'high': 100 * high}, 1)}). Shown below.",
     )

@@ -1,8 +1,10 @@
-"""The verdict: all samples, every group and every class, with one family-wise error rate."""
+"""Group tests: all samples, every group and every class, with one family-wise error rate."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,93 +22,172 @@ from ._document import (
     Table,
     Text,
     count,
+    format_means,
     in_sentence,
     isolated,
     label,
     number,
     points,
     probability,
-    said_and_observed,
 )
 
 # The family-wise error rate of the whole page.
 ALPHA = 1 - LEVEL
 
 
+@dataclass
+class MeanTest:
+    """The test of a mean prediction against the mean outcome, of some samples.
+
+    ``of`` names what: the probability of the second of two classes ("positive"), the confidence in
+    the answers ("answers"), or the probability of the group test's class ("class").
+    ``observed`` is the mean outcome with an interval ("value", "low", "high"). With a
+    ``proba_range``, the test is about the samples whose probabilities are within it.
+    ``standard_error`` is that of the mean outcome of a calibrated model, and ``level`` that of the
+    test.
+    """
+
+    of: str
+    predicted: float
+    observed: dict[str, float]
+    pvalue: float
+    standard_error: float
+    level: float
+    proba_range: Sequence[float] | None = None
+
+    @property
+    def ends(self) -> list[float]:
+        """Differences between prediction and both ends of the interval."""
+        return [abs(self.predicted - self.observed[end]) for end in ("low", "high")]
+
+    @property
+    def error(self) -> float:
+        """Difference between prediction and outcome."""
+        return abs(self.predicted - self.observed["value"])
+
+
+@dataclass
+class GroupTest:
+    """The tests of all samples ("overall"), of a group or of a class.
+
+    ``pvalue`` is the smallest of its ``tests``, corrected for all tests of the page, and
+    ``significant`` is its comparison with the level. ``max_undetected_error`` is the largest error
+    that the samples do not rule out. A significant error is ``negligible`` where it is surely
+    below the ``tolerance``. Where no error is significant, and none above the tolerance could be
+    undetected, the samples are ``calibrated``.
+    """
+
+    kind: str
+    name: str
+    n_samples: int
+    tests: list[MeanTest]
+    column: str | None = None
+    code: int | None = None
+    pvalue: float = np.nan
+    significant: bool = False
+    max_undetected_error: float = np.nan
+    tolerance: float = np.nan
+    negligible: bool = False
+    calibrated: bool = False
+
+    @property
+    def relevant(self) -> bool:
+        """Whether an error is significant, and not surely below the tolerance."""
+        return self.significant and not self.negligible
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the samples are too few to decide."""
+        return not self.significant and not self.calibrated
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Create the test from its entry in `results_`."""
+        return cls(**{**values, "tests": [MeanTest(**test) for test in values["tests"]]})
+
+
+def read_group_tests(results: Mapping[str, Any]) -> list[GroupTest]:
+    """Return the group tests of a page, of its results."""
+    return [GroupTest.from_dict(values) for values in results["group_tests"]]
+
+
 def results(
-    data: ReportData, trust: dict[str, Any], repair: dict[str, Any] | None = None
+    data: ReportData, trust: dict[str, Any], recommendation: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the verdict and all tests.
+    """Return all group tests, and their summary.
 
     The first that holds decides: the model shows no knowledge of the labels ("ignorant"); a
-    calibrator of `repair` halves the log-loss ("costly"); an error was found. A model whose
-    log-loss a calibrator lowers by more than chance is never called calibrated.
+    calibrator of the `recommendation` halves the log-loss ("costly"); an error was found. A model
+    whose log-loss a calibrator lowers by more than chance is never called calibrated.
     """
-    tested = judge(data)
+    tested = run_group_tests(data)
     for entry in tested:
-        entry["hidden"] = _hidden(entry, trust if entry["kind"] == "everybody" else None)
-        entry["tolerance"] = _tolerance(entry, data.tolerance)
-        entry["clear"] = not entry["off"] and entry["hidden"] <= entry["tolerance"]
-        entry["small"] = entry["off"] and _is_small(entry)
-    gain = _gain(repair)
-    kind = "ignorant" if repair is not None and repair["ignorant"] else _kind(tested, gain)
-    power = _power(tested)
-    words = _words(tested, data, kind, gain)
+        of_error = trust if entry.kind == "overall" else None
+        entry.max_undetected_error = _find_max_undetected_error(entry, of_error)
+        entry.tolerance = _find_tolerance(entry, data.tolerance)
+        within = entry.max_undetected_error <= entry.tolerance
+        entry.calibrated = not entry.significant and within
+        entry.negligible = entry.significant and _is_negligible(entry)
+    gain = _find_gain(recommendation)
+    ignorant = recommendation is not None and recommendation["ignorant"]
+    kind = "ignorant" if ignorant else _choose_kind(tested, gain)
+    power = _compute_power(tested)
+    words = _write_summary(tested, data, kind, gain)
     if power is not None:
-        words["explanation"] += " " + _could_find(power)
+        words["explanation"] += " " + _describe_power(power)
     # Plain spaces, for a terminal; the page puts a no-break space before each per-cent sign.
     words = {name: text.replace("\xa0", " ") for name, text in words.items()}
-    found = {"tested": tested, "level": ALPHA, "kind": kind, "gain": gain, "power": power}
-    return {**found, **words}
+    found = {"kind": kind, **words, "level": ALPHA, "gain": gain, "power": power}
+    return {"summary": found, "group_tests": [asdict(entry) for entry in tested]}
 
 
-def judge(data: ReportData) -> list[dict[str, Any]]:
-    """Test all samples ("everybody"), every group and every class.
+def run_group_tests(data: ReportData) -> list[GroupTest]:
+    """Test all samples ("overall"), every group and every class.
 
-    Each is tested in several ways ("views"): the smallest p-value is multiplied by their number.
-    Then Holm's correction is applied to all of them, with half of the level for all samples and
-    the other half shared by groups and classes.
+    Each has several tests: their smallest p-value is multiplied by their number. Then Holm's
+    correction is applied to all of them, with half of the level for all samples and the other half
+    divided between groups and classes.
     """
     n_groups = sum(len(groups.names) for groups in (data.by or {}).values())
     n_parts = n_groups + (len(data.classes) if len(data.classes) > 2 else 0)
     share = 0.5 / n_parts if n_parts else 0.0
     whole = 1 - n_parts * share
-    everybody = _tested(data, "everybody", "everybody", np.ones(len(data.codes), bool), whole)
-    tested = [everybody, *_groups(data, share), *_classes(data, share)]
-    pvalues = np.array([len(t["views"]) * min(v["pvalue"] for v in t["views"]) for t in tested])
+    overall = _test_members(data, "overall", "overall", np.ones(len(data.codes), bool), whole)
+    tested = [overall, *_test_groups(data, share), *_test_classes(data, share)]
+    pvalues = np.array([len(x.tests) * min(test.pvalue for test in x.tests) for x in tested])
     shares = np.array([whole, *[share] * n_parts])
     for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), shares)):
-        entry["pvalue"], entry["off"] = float(pvalue), bool(pvalue <= ALPHA)
+        entry.pvalue, entry.significant = float(pvalue), bool(pvalue <= ALPHA)
     return tested
 
 
-def _power(tested: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the power to find an error, if the samples are too few for a verdict.
+def _compute_power(tested: list[GroupTest]) -> dict[str, Any] | None:
+    """Return the power to find an error, if the samples are too few to decide.
 
-    It is for all samples or, if these are clear, for the group or class with the widest range.
+    It is for all samples or, if these are decided, for the group or class with the widest range.
     """
-    unclear = [entry for entry in tested if not entry["clear"] and not entry["off"]]
-    if tested[0]["off"] or not unclear:
+    undecided = [entry for entry in tested if entry.undecided]
+    if tested[0].significant or not undecided:
         return None
-    entry = unclear[0]
-    if entry["kind"] != "everybody":
-        entry = max(unclear, key=lambda part: part["hidden"])
-    view, error = entry["views"][0], min(SOUGHT, entry["tolerance"])
-    if not view["spread"]:
+    entry = undecided[0]
+    if entry.kind != "overall":
+        entry = max(undecided, key=lambda part: part.max_undetected_error)
+    test, error = entry.tests[0], min(SOUGHT, entry.tolerance)
+    if not test.standard_error:
         return None
     # Normal approximation of the test of the average.
-    quantile = -ndtri(view["level"] / 2)
-    needed = ((quantile + ndtri(FOUND)) * view["spread"] / error) ** 2
+    quantile = -ndtri(test.level / 2)
+    needed = ((quantile + ndtri(FOUND)) * test.standard_error / error) ** 2
     return {
         "error": error,
-        "probability": float(ndtr(error / view["spread"] - quantile)),
+        "probability": float(ndtr(error / test.standard_error - quantile)),
         "where": _where(entry),
-        "n_samples": entry["n_samples"],
-        "n_samples_for_most": float(f"{needed * entry['n_samples']:.2g}"),
+        "n_samples": entry.n_samples,
+        "n_samples_for_most": float(f"{needed * entry.n_samples:.2g}"),
     }
 
 
-def _could_find(power: dict[str, Any]) -> str:
+def _describe_power(power: dict[str, Any]) -> str:
     """Return the power of the test of an average as a sentence."""
     where = "" if power["where"] == "overall" else f" {power['where']}"
     text = (
@@ -118,48 +199,54 @@ def _could_find(power: dict[str, Any]) -> str:
     return f"{text}; with {count(power['n_samples_for_most'])} samples, {number(FOUND, 1)}."
 
 
-def _gain(repair: dict[str, Any] | None) -> dict[str, float] | None:
+def _find_gain(recommendation: dict[str, Any] | None) -> dict[str, float] | None:
     """Return the log-loss before and after the recommended calibrator; None without one."""
-    if repair is None or repair["best"] is None:
+    if recommendation is None or recommendation["best"] is None:
         return None
-    before, after = repair["table"][:2]
+    before, after = recommendation["table"][:2]
     return {"before": before["log_loss"], "after": after["log_loss"]}
 
 
-def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
+def _test_groups(data: ReportData, share: float) -> list[GroupTest]:
     return [
-        {**_tested(data, "group", name, groups.codes == g, share), "column": label(column)}
+        _test_members(data, "group", name, groups.codes == g, share, label(column))
         for column, groups in (data.by or {}).items()
         for g, name in enumerate(groups.names)
     ]
 
 
-def _tested(
-    data: ReportData, kind: str, name: str, members: NDArray[np.bool_], share: float
-) -> dict[str, Any]:
-    """Return predictions against outcomes of some samples, with tests.
+def _test_members(
+    data: ReportData,
+    kind: str,
+    name: str,
+    members: NDArray[np.bool_],
+    share: float,
+    column: str | None = None,
+) -> GroupTest:
+    """Test predictions of some samples against outcomes.
 
-    With two classes, the first view is the probability of the second, the next one the answers.
+    With two classes, the first test is of the probability of the second, the next of the answers.
     """
-    pairs = _pairs(data)
+    pairs = _pair_outcomes(data)
     n_samples, sampled = int(members.sum()), members[data.sampled]
-    shaped = sampled.sum() >= FEW
-    n_tests = len(pairs) + shaped
-    views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
-    if kind == "everybody" and data.total is not None:
+    with_ranges = sampled.sum() >= FEW
+    n_tests = len(pairs) + with_ranges
+    tests = [_test_mean(data, of, *pairs[of], members, share / n_tests) for of in pairs]
+    if kind == "overall" and data.total is not None:
         n_samples = data.n_samples
-        views = [_of_sums(data.sums(view["view"]), view) for view in views]
-    if shaped:
+        tests = [_use_sums(data.sums(test.of), test) for test in tests]
+    if with_ranges:
         needed = ALPHA * share / n_tests
-        what = next(iter(pairs))
-        shape = _shape(data.sample, what, *_pairs(data.sample)[what], sampled, share / n_tests)
-        known = min(2 * shape["pvalue"], *(view["pvalue"] for view in views)) <= needed
-        pvalue = _shape_pvalue(data.sample, sampled, None if known else needed / 2)
-        views.append({**shape, "pvalue": min(2 * min(shape["pvalue"], pvalue), 1.0)})
-    return {"kind": kind, "name": name, "n_samples": n_samples, "views": views}
+        of, (outcome, proba) = next(iter(_pair_outcomes(data.sample).items()))
+        worst = _test_ranges(data.sample, of, outcome, proba, sampled, share / n_tests)
+        known = min(2 * worst.pvalue, *(test.pvalue for test in tests)) <= needed
+        pvalue = _test_error(data.sample, sampled, None if known else needed / 2)
+        worst.pvalue = min(2 * min(worst.pvalue, pvalue), 1.0)
+        tests.append(worst)
+    return GroupTest(kind, name, n_samples, tests, column)
 
 
-def _pairs(data: ReportData) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
+def _pair_outcomes(data: ReportData) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
     """Return outcomes and probabilities of answers and, first, of the second of two classes."""
     pairs = {"answers": (data.correct, data.confidence)}
     if len(data.classes) == 2:
@@ -167,61 +254,62 @@ def _pairs(data: ReportData) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
     return pairs
 
 
-def _view(
-    data: ReportData,
-    what: str,
-    outcome: NDArray[Any],
-    proba: NDArray[Any],
-    members: NDArray[np.bool_],
-    share: float,
-) -> dict[str, Any]:
-    """Return the test of an average, with mean prediction ("says") and mean outcome ("is")."""
-    weight = None if data.weight is None else data.weight[members]
-    effect = data.effect(outcome[members] - proba[members], members)
-    low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share, effect)
-    said, mass = proba[members].astype(np.float64), data.mass[members]
-    return {
-        "view": what,
-        "says": mean(said, mass),
-        "is": {
-            "value": mean(outcome[members].astype(np.float64), mass),
-            "low": low,
-            "high": high,
-        },
-        "pvalue": mean_test(outcome[members], proba[members], weight, effect),
-        # Standard deviation of the mean outcome of a calibrated model; level of the test.
-        "spread": float(np.sqrt(effect * (mass**2 @ (said * (1 - said)))) / mass.sum()),
-        "level": ALPHA * share,
-    }
-
-
-def _of_sums(sums: NDArray[np.float64] | None, view: dict[str, Any]) -> dict[str, Any]:
-    """Return the view computed from sums over bins, if there are any.
-
-    All samples of a bin get their mean probability, which can only increase the variance.
-    """
-    if sums is None:
-        return view
-    size, said, outcomes = sums
-    proba, outcome, n = np.clip(said / size, 0, 1), outcomes / size, size.sum()
-    low, high = mean_range(outcome, proba, None, 1 - view["level"], count=size)
-    return {
-        **view,
-        "says": float(said.sum() / n),
-        "is": {"value": float(outcomes.sum() / n), "low": low, "high": high},
-        "pvalue": mean_test(outcome, proba, None, count=size),
-        "spread": float(np.sqrt(size @ (proba * (1 - proba))) / n),
-    }
-
-
-def _shape(
+def _test_mean(
     data: ReportData,
     of: str,
     outcome: NDArray[Any],
     proba: NDArray[Any],
     members: NDArray[np.bool_],
     share: float,
-) -> dict[str, Any]:
+) -> MeanTest:
+    """Test the mean prediction of some samples against their mean outcome."""
+    weight = None if data.weight is None else data.weight[members]
+    effect = data.effect(outcome[members] - proba[members], members)
+    low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share, effect)
+    predicted, mass = proba[members].astype(np.float64), data.mass[members]
+    variance = effect * (mass**2 @ (predicted * (1 - predicted)))
+    return MeanTest(
+        of=of,
+        predicted=mean(predicted, mass),
+        observed={
+            "value": mean(outcome[members].astype(np.float64), mass),
+            "low": low,
+            "high": high,
+        },
+        pvalue=mean_test(outcome[members], proba[members], weight, effect),
+        standard_error=float(np.sqrt(variance) / mass.sum()),
+        level=ALPHA * share,
+    )
+
+
+def _use_sums(sums: NDArray[np.float64] | None, test: MeanTest) -> MeanTest:
+    """Return the test computed from sums over bins, if there are any.
+
+    All samples of a bin get their mean probability, which can only increase the variance.
+    """
+    if sums is None:
+        return test
+    size, predicted, outcomes = sums
+    proba, outcome, n = np.clip(predicted / size, 0, 1), outcomes / size, size.sum()
+    low, high = mean_range(outcome, proba, None, 1 - test.level, count=size)
+    return MeanTest(
+        of=test.of,
+        predicted=float(predicted.sum() / n),
+        observed={"value": float(outcomes.sum() / n), "low": low, "high": high},
+        pvalue=mean_test(outcome, proba, None, count=size),
+        standard_error=float(np.sqrt(size @ (proba * (1 - proba))) / n),
+        level=test.level,
+    )
+
+
+def _test_ranges(
+    data: ReportData,
+    of: str,
+    outcome: NDArray[Any],
+    proba: NDArray[Any],
+    members: NDArray[np.bool_],
+    share: float,
+) -> MeanTest:
     """Return the range of probabilities with the smallest p-value, corrected for all ranges.
 
     A range is a bin of equal width or weight, or everything above one. This finds errors that the
@@ -229,19 +317,20 @@ def _shape(
     largest of many small risks are twice too high.
     """
     rows = np.flatnonzero(members)
-    said, parts = proba[rows].astype(np.float64), []
+    predicted, parts = proba[rows].astype(np.float64), []
     weight = None if data.weight is None else data.weight[rows]
-    for edges in (uniform_edges(N_BINS), quantile_edges(said, N_BINS, weight)):
-        index = bin_index(said, edges)
+    for edges in (uniform_edges(N_BINS), quantile_edges(predicted, N_BINS, weight)):
+        index = bin_index(predicted, edges)
         bins = np.unique(index)
         parts += [index == b for b in bins] + [index > b for b in bins[:-1]]
     pvalues = [_mean_pvalue(data, outcome, proba, rows[part]) for part in parts]
     worst = np.zeros(len(proba), dtype=bool)
     worst[rows[parts[int(np.argmin(pvalues))]]] = True
-    view = _view(data, "shape", outcome, proba, worst, share / len(parts))
+    test = _test_mean(data, of, outcome, proba, worst, share / len(parts))
     inside = proba[worst].astype(np.float64)
-    ends = {"from": float(inside.min()), "to": float(inside.max())}
-    return {**view, "of": of, **ends, "pvalue": min(len(parts) * min(pvalues), 1.0)}
+    test.proba_range = [float(inside.min()), float(inside.max())]
+    test.pvalue = min(len(parts) * min(pvalues), 1.0)
+    return test
 
 
 def _mean_pvalue(
@@ -252,7 +341,7 @@ def _mean_pvalue(
     return mean_test(outcome[rows], proba[rows], weight, effect)
 
 
-def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
+def _test_error(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
     """Return the p-value of a calibration error, which may cancel on average.
 
     Few resamples cannot give a small p-value. So if the first ones reject, new ones are drawn, as
@@ -260,7 +349,7 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
     """
     chosen = {
         name: value[members] if name != "labels" and value is not None else value
-        for name, value in data.judged.items()
+        for name, value in data.metric_kwargs.items()
     }
     draws: dict[str, Any] = {"n_bins": N_BINS, "random_state": data.seed}
     if data.groups is not None:
@@ -273,7 +362,7 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
     return calibration_test(**chosen, n_resamples=more, **draws).pvalue
 
 
-def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
+def _test_classes(data: ReportData, share: float) -> list[GroupTest]:
     """Test every class, if there are more than two.
 
     Both the answers that name the class and its column of probabilities are tested, on average and
@@ -284,144 +373,130 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
         return []
     found, sample = [], data.sample
     for k in range(len(data.classes)):
-        kinds, parts = _of_class(data, k), _of_class(sample, k)
-        shaped = [name for name in kinds if name in parts and parts[name][2].sum() >= FEW]
-        of_test = share / (len(kinds) + len(shaped))
-        views = [_view(data, name, *kinds[name], of_test) for name in kinds]
-        views += [_shape(sample, name, *parts[name], of_test) for name in shaped]
-        answered = data.predicted == k
-        found.append(
-            {
-                "kind": "class",
-                "name": label(data.label(k)),
-                "code": k,
-                "n_samples": int(answered.sum()) or len(data.codes),
-                "views": views,
-            }
-        )
+        kinds, parts = _select_class(data, k), _select_class(sample, k)
+        with_ranges = [of for of in kinds if of in parts and parts[of][2].sum() >= FEW]
+        of_test = share / (len(kinds) + len(with_ranges))
+        tests = [_test_mean(data, of, *kinds[of], of_test) for of in kinds]
+        tests += [_test_ranges(sample, of, *parts[of], of_test) for of in with_ranges]
+        n_samples = int((data.predicted == k).sum()) or len(data.codes)
+        found.append(GroupTest("class", label(data.label(k)), n_samples, tests, code=k))
     return found
 
 
-def _of_class(
+def _select_class(
     data: ReportData, k: int
 ) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]]:
     """Return outcomes, probabilities and samples: of the answers of a class, and of its column."""
-    everybody, answered = np.ones(len(data.codes), bool), data.predicted == k
-    kinds = {"class": (data.of_class(k), data.proba[:, k], everybody)}
+    overall, answered = np.ones(len(data.codes), bool), data.predicted == k
+    kinds = {"class": (data.of_class(k), data.proba[:, k], overall)}
     if answered.any():
         return {"answers": (data.correct, data.confidence, answered), **kinds}
     return kinds
 
 
-def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:
+def _find_max_undetected_error(entry: GroupTest, trust: dict[str, Any] | None) -> float:
     """Return the largest error that the samples do not rule out."""
-    views = [view for view in entry["views"] if view["view"] not in ("shape", "class")]
-    if not views:  # a class that is never predicted: use its column
-        views = entry["views"][:1]
-    ends = [abs(view["says"] - view["is"][end]) for view in views for end in ("low", "high")]
+    means = [x for x in entry.tests if x.proba_range is None and x.of != "class"]
+    # A class that is never predicted: use its column.
+    ends = [end for test in means or entry.tests[:1] for end in test.ends]
     if trust is not None:
-        judged = next(iter(trust["views"].values()))
-        ends.append(judged["errors"]["expected_calibration_error"]["high"])
+        errors = next(iter(trust["views"].values()))["errors"]
+        ends.append(errors["expected_calibration_error"]["high"])
     return float(max(ends))
 
 
-def _tolerance(entry: dict[str, Any], tolerance: float) -> float:
+def _find_tolerance(entry: GroupTest, tolerance: float) -> float:
     """Return the largest error that does not matter; twice as large for a group or class."""
-    scale = 1 if entry["kind"] == "everybody" else 2
-    first = entry["views"][0]
-    if first["view"] != "positive":
+    scale = 1 if entry.kind == "overall" else 2
+    first = entry.tests[0]
+    if first.of != "positive":
         return scale * tolerance
-    rarer = min(first["says"], 1 - first["says"])
+    rarer = min(first.predicted, 1 - first.predicted)
     return scale * min(tolerance, OF_RARE * rarer)
 
 
-def _is_small(entry: dict[str, Any]) -> bool:
+def _is_negligible(entry: GroupTest) -> bool:
     """Return whether a significant error is below the tolerance (twice that in a range)."""
-    parts = [view for view in _found_in(entry) if view["view"] == "shape"]
-    ends = [abs(view["says"] - view["is"][end]) for view in parts for end in ("low", "high")]
-    return bool(
-        entry["hidden"] <= entry["tolerance"] and max(ends, default=0.0) <= 2 * entry["tolerance"]
-    )
+    ranges = [test for test in _find_significant(entry) if test.proba_range is not None]
+    largest = max((end for test in ranges for end in test.ends), default=0.0)
+    return bool(entry.max_undetected_error <= entry.tolerance and largest <= 2 * entry.tolerance)
 
 
-def _kind(tested: list[dict[str, Any]], gain: dict[str, float] | None) -> str:
-    everybody, *parts = tested
+def _choose_kind(tested: list[GroupTest], gain: dict[str, float] | None) -> str:
+    """Return the kind of the summary."""
+    overall, *parts = tested
     if gain is not None and gain["after"] < gain["before"] / 2:
         return "costly"
-    if matters(everybody):
-        worst = _worst_view(everybody)
-        if worst["view"] == "shape":
+    if overall.relevant:
+        worst = _find_worst(overall)
+        if worst.proba_range is not None:
             return "uneven"
-        too_high = worst["says"] > worst["is"]["value"]
-        if worst["view"] == "positive":
+        too_high = worst.predicted > worst.observed["value"]
+        if worst.of == "positive":
             return "overstated" if too_high else "understated"
         return "overconfident" if too_high else "underconfident"
-    if any(matters(part) for part in parts):
+    if any(part.relevant for part in parts):
         return "parts"
-    if any(entry["off"] for entry in tested):
-        return "small"
+    if any(entry.significant for entry in tested):
+        return "negligible"
     if gain is not None:
         return "gain"
-    return "calibrated" if all(entry["clear"] for entry in tested) else "undecided"
+    return "calibrated" if all(entry.calibrated for entry in tested) else "undecided"
 
 
-def matters(entry: dict[str, Any]) -> bool:
-    """Return whether an error is significant, and not surely below the tolerance."""
-    return bool(entry["off"] and not entry["small"])
+def _find_significant(entry: GroupTest) -> list[MeanTest]:
+    """Return the tests that are significant by themselves, always with the clearest one."""
+    smallest = min(test.pvalue for test in entry.tests)
+    by_itself = max(ALPHA * smallest / entry.pvalue, smallest)
+    return [test for test in entry.tests if test.pvalue <= by_itself]
 
 
-def _found_in(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the views that are significant by themselves, always with the clearest one."""
-    smallest = min(view["pvalue"] for view in entry["views"])
-    by_itself = max(ALPHA * smallest / entry["pvalue"], smallest)
-    return [view for view in entry["views"] if view["pvalue"] <= by_itself]
+def _find_worst(entry: GroupTest) -> MeanTest:
+    """Return the test to report: a significant average, else that of the smallest p-value."""
+    found = _find_significant(entry)
+    clearest = min(found, key=lambda test: test.pvalue)
+    return next((test for test in found if test.proba_range is None), clearest)
 
 
-def _worst_view(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the view to report: a significant average, else that of the smallest p-value."""
-    found = _found_in(entry)
-    clearest = min(found, key=lambda view: view["pvalue"])
-    return next((view for view in found if view["view"] != "shape"), clearest)
-
-
-def _words(
-    tested: list[dict[str, Any]], data: ReportData, kind: str, gain: dict[str, float] | None
+def _write_summary(
+    tested: list[GroupTest], data: ReportData, kind: str, gain: dict[str, float] | None
 ) -> dict[str, str]:
     """Return the headline and its explanation."""
     positive = f"class {in_sentence(data.label(1))}"
-    everybody, *parts = tested
-    off = sorted((part for part in parts if matters(part)), key=lambda part: part["pvalue"])
-    unclear = [part for part in parts if not part["clear"] and not part["off"]]
-    hidden = points(everybody["hidden"])
+    overall, *parts = tested
+    relevant = sorted((part for part in parts if part.relevant), key=lambda part: part.pvalue)
+    undecided = [part for part in parts if part.undecided]
+    largest = points(overall.max_undetected_error)
     where = "" if len(data.classes) == 2 else " of the predicted class"
     if kind == "ignorant":
         headline = "It shows no knowledge of these labels: those of other samples are as probable."
     elif kind == "costly":
-        headline = "Its probabilities hide most of what it knows: " + _lowered(gain)
-    elif matters(everybody):
-        headline = _accusation(kind, _worst_view(everybody), positive)
-    elif off:
-        some = "no error shows" if not everybody["off"] else "the error is small"
-        headline = f"Overall {some}, but do not trust it for {names_of(off, len(parts))}"
-        headline += f" ({_size(off)})."
-    elif kind == "small":
-        headline = f"Off by more than chance, but by no more than {_largest(tested)} on average."
+        headline = "Its probabilities hide most of what it knows: " + _describe_gain(gain)
+    elif overall.relevant:
+        headline = _describe_error(kind, _find_worst(overall), positive)
+    elif relevant:
+        some = "the error is small" if overall.significant else "no error shows"
+        names = join_names(relevant, len(parts))
+        headline = f"Overall {some}, but do not trust it for {names} ({_format_error(relevant)})."
+    elif kind == "negligible":
+        most = points(max(x.max_undetected_error for x in tested if x.significant))
+        headline = f"Off by more than chance, but by no more than {most} on average."
     elif kind == "gain":
-        headline = f"No error shows on average, but there is one: {_lowered(gain)}"
-    elif not everybody["clear"]:
-        headline = f"Too few samples to tell: an error of {hidden}{where} could hide."
-    elif unclear:
-        who = few(len(unclear), len(parts), parts_called(parts))
-        headline = f"No error shows, but {who} too few samples to tell."
+        headline = f"No error shows on average, but there is one: {_describe_gain(gain)}"
+    elif not overall.calibrated:
+        headline = f"Too few samples to decide: an error of {largest}{where} could hide."
+    elif undecided:
+        who = count_undecided(len(undecided), len(parts), name_kinds(parts))
+        headline = f"No error shows, but {who} too few samples to decide."
     else:
-        headline = f"No error shows, and none above {hidden}{where} could hide."
-    said = _about_everybody(tested, positive, off)
-    if not everybody["off"]:
-        said += _could_hide(tested, unclear, off)
-    return {"headline": headline, "explanation": " ".join(said)}
+        headline = f"No error shows, and none above {largest}{where} could hide."
+    sentences = _describe_overall(tested, positive, relevant)
+    if not overall.significant:
+        sentences += _describe_undetected(tested, undecided, relevant)
+    return {"headline": headline, "explanation": " ".join(sentences)}
 
 
-def _lowered(gain: dict[str, float] | None) -> str:
+def _describe_gain(gain: dict[str, float] | None) -> str:
     if gain is None:
         return ""
     return (
@@ -430,154 +505,156 @@ def _lowered(gain: dict[str, float] | None) -> str:
     )
 
 
-def _about_everybody(
-    tested: list[dict[str, Any]], positive: str, off: list[dict[str, Any]]
+def _describe_overall(
+    tested: list[GroupTest], positive: str, relevant: list[GroupTest]
 ) -> list[str]:
     """Return sentences on all samples, and on the group or class with the clearest error."""
-    everybody, *parts = tested
-    if everybody["off"]:
-        worst = _worst_view(everybody)
-        sentences = [f"{_phrase(everybody, worst, positive)}. {_by_chance(everybody, tested)}"]
-        if off:
-            names = names_of(off, len(parts))
-            sentences.append(f"Also off by more than chance: {names} ({_size(off)}).")
+    overall, *parts = tested
+    if overall.significant:
+        text = _describe_test(overall, _find_worst(overall), positive)
+        sentences = [f"{text}. {_describe_chance(overall, tested)}"]
+        if relevant:
+            names = join_names(relevant, len(parts))
+            sentences.append(f"Also off by more than chance: {names} ({_format_error(relevant)}).")
         return sentences
-    sentences = [f"{_phrase(everybody, everybody['views'][0], positive)}: that may be chance."]
-    if off:
-        sentences.append(f"{_phrase(off[0], _worst_view(off[0]), positive)}: that is not.")
-        sentences.append(_by_chance(off[0], tested))
+    sentences = [f"{_describe_test(overall, overall.tests[0], positive)}: that may be chance."]
+    if relevant:
+        text = _describe_test(relevant[0], _find_worst(relevant[0]), positive)
+        sentences += [f"{text}: that is not.", _describe_chance(relevant[0], tested)]
     return sentences
 
 
-def _could_hide(
-    tested: list[dict[str, Any]], unclear: list[dict[str, Any]], off: list[dict[str, Any]]
+def _describe_undetected(
+    tested: list[GroupTest], undecided: list[GroupTest], relevant: list[GroupTest]
 ) -> list[str]:
     """Return sentences on the errors that the samples do not rule out."""
-    everybody = tested[0]
-    hidden = points(everybody["hidden"])
-    calibrated = everybody["clear"] and not off and not unclear
-    limit = f"no error above {hidden}" if calibrated else f"an error of up to {hidden}"
-    size = f"With {count(everybody['n_samples'])} samples, {limit} could hide overall"
-    if unclear:
-        largest = max(unclear, key=lambda part: part["hidden"])
-        size += f", and up to {points(largest['hidden'])} {_where(largest)}"
-        n = largest["n_samples"]
+    overall = tested[0]
+    largest = points(overall.max_undetected_error)
+    calibrated = overall.calibrated and not relevant and not undecided
+    limit = f"no error above {largest}" if calibrated else f"an error of up to {largest}"
+    size = f"With {count(overall.n_samples)} samples, {limit} could hide overall"
+    if undecided:
+        widest = max(undecided, key=lambda part: part.max_undetected_error)
+        size += f", and up to {points(widest.max_undetected_error)} {_where(widest)}"
+        n = widest.n_samples
         size += f" ({count(n)} sample{'s' if n != 1 else ''})"
     sentences = [f"{size}."]
-    doubt = min(tested, key=lambda entry: entry["pvalue"])
-    if ALPHA < doubt["pvalue"] <= 0.1:
+    clearest = min(tested, key=lambda entry: entry.pvalue)
+    if ALPHA < clearest.pvalue <= 0.1:
         sentences.append(
-            f"The strongest sign of one is {_where(doubt)}. {_by_chance(doubt, tested)}"
+            f"The strongest sign of one is {_where(clearest)}. "
+            f"{_describe_chance(clearest, tested)}"
         )
     return sentences
 
 
-def _size(parts: list[dict[str, Any]]) -> str:
+def _format_error(parts: list[GroupTest]) -> str:
     """Return the largest observed error of these parts."""
-    sizes = [abs(view["says"] - view["is"]["value"]) for view in map(_worst_view, parts)]
-    return f"off by {'up to ' if len(parts) > 1 else ''}{points(max(sizes))}"
+    largest = max(_find_worst(part).error for part in parts)
+    return f"off by {'up to ' if len(parts) > 1 else ''}{points(largest)}"
 
 
-def _largest(tested: list[dict[str, Any]]) -> str:
-    return points(max(entry["hidden"] for entry in tested if entry["off"]))
-
-
-def _accusation(kind: str, worst: dict[str, Any], positive: str) -> str:
-    says, observed, _ = said_and_observed(worst)
+def _describe_error(kind: str, worst: MeanTest, positive: str) -> str:
+    """Return the headline on an error of all samples."""
+    predicted, observed, _ = format_means(worst.predicted, worst.observed)
     if kind == "uneven":
-        of = f" for {positive}" if worst["of"] == "positive" else ""
-        are = "are" if worst["of"] == "positive" else "are right"
-        return f"Right on average, but where it says {_between(worst)}{of}, {observed} {are}."
+        of = f" for {positive}" if worst.of == "positive" else ""
+        are = "are" if worst.of == "positive" else "are right"
+        where = f"where it says {_format_range(worst)}{of}"
+        return f"Right on average, but {where}, {observed} {are}."
     if kind in ("overstated", "understated"):
         verb = "overstates" if kind == "overstated" else "understates"
-        return f"It {verb} {positive}: it says {says}, and {observed} are."
-    return f"It is {kind}: it says {says} and is right {observed} of the time."
+        return f"It {verb} {positive}: it says {predicted}, and {observed} are."
+    return f"It is {kind}: it says {predicted} and is right {observed} of the time."
 
 
-def _between(view: dict[str, Any]) -> str:
-    """Return the range of probabilities of a view."""
+def _format_range(test: MeanTest) -> str:
+    """Return the range of probabilities of a test, with enough decimals to differ."""
+    ends = test.proba_range or [0.0, 1.0]
     for digits in range(3):
-        low, high = (f"{100 * view[end]:.{digits}f}" for end in ("from", "to"))
+        low, high = (f"{100 * end:.{digits}f}" for end in ends)
         if low != high:
             return f"{low} to {high}{PER_CENT}"
-    return f"{100 * view['from']:.3g}{PER_CENT}"
+    return f"{100 * ends[0]:.3g}{PER_CENT}"
 
 
-def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
-    """Return prediction and observation of a view as a sentence without its period."""
-    says, observed, ends = said_and_observed(view)
-    who = f"{_where(entry)} it" if entry["kind"] == "group" else "it"
-    what, name = view["view"], isolated(entry["name"])
-    if what == "shape":
-        text = _phrase_of_part(entry, view, positive)
-    elif what == "class":
-        text = f"it says {says} for class {name} on average, and {observed} of the samples are"
-    elif what == "positive":
-        text = f"{who} says {says} for {positive} on average, and {observed} are ({ends})"
-    elif entry["kind"] == "class":
-        text = f"when it answers {name}, it says {says} and is right {observed} of the time"
+def _describe_test(entry: GroupTest, test: MeanTest, positive: str) -> str:
+    """Return prediction and observation of a test as a sentence without its period."""
+    predicted, observed, ends = format_means(test.predicted, test.observed)
+    who = f"{_where(entry)} it" if entry.kind == "group" else "it"
+    name = isolated(entry.name)
+    if test.proba_range is not None:
+        text = _describe_range(entry, test, positive)
+    elif test.of == "class":
+        text = (
+            f"it says {predicted} for class {name} on average, and {observed} of the samples are"
+        )
+    elif test.of == "positive":
+        text = f"{who} says {predicted} for {positive} on average, and {observed} are ({ends})"
+    elif entry.kind == "class":
+        text = f"when it answers {name}, it says {predicted} and is right {observed} of the time"
         text += f" ({ends})"
     else:
-        text = f"{who} says {says} on average and is right {observed} of the time ({ends})"
+        text = f"{who} says {predicted} on average and is right {observed} of the time ({ends})"
     return text[0].upper() + text[1:]
 
 
-def phrase(entry: dict[str, Any], positive: str) -> str:
+def describe_worst(entry: GroupTest, positive: str) -> str:
     """Return the same of an entry's clearest error, to continue a sentence."""
-    text = _phrase(entry, _worst_view(entry), positive)
+    text = _describe_test(entry, _find_worst(entry), positive)
     return text[0].lower() + text[1:]
 
 
-def _phrase_of_part(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
-    says, observed, ends = said_and_observed(view)
-    said = f"it says {_between(view)}"
-    observed = f"{says} on average, {observed}"
-    if view["of"] in ("class", "positive"):
-        of = positive if view["of"] == "positive" else f"class {entry['name']}"
-        text = f"where {said} for {of}, {observed} are ({ends})"
+def _describe_range(entry: GroupTest, test: MeanTest, positive: str) -> str:
+    predicted, observed, ends = format_means(test.predicted, test.observed)
+    where = f"where it says {_format_range(test)}"
+    observed = f"{predicted} on average, {observed}"
+    if test.of in ("class", "positive"):
+        of = positive if test.of == "positive" else f"class {entry.name}"
+        text = f"{where} for {of}, {observed} are ({ends})"
     else:
-        text = f"where {said}, {observed} are right ({ends})"
-    if entry["kind"] == "class" and view["of"] == "answers":
-        text = f"for the answer {entry['name']}, {text}"
-    return f"{_where(entry)}, {text}" if entry["kind"] == "group" else text
+        text = f"{where}, {observed} are right ({ends})"
+    if entry.kind == "class" and test.of == "answers":
+        text = f"for the answer {entry.name}, {text}"
+    return f"{_where(entry)}, {text}" if entry.kind == "group" else text
 
 
-def _where(entry: dict[str, Any]) -> str:
-    if entry["kind"] == "everybody":
+def _where(entry: GroupTest) -> str:
+    if entry.kind == "overall":
         return "overall"
-    if entry["kind"] == "group":
-        return f"for {isolated(entry['column'])} = {isolated(entry['name'])}"
-    return f"for class {isolated(entry['name'])}"
+    if entry.kind == "group":
+        return f"for {isolated(str(entry.column))} = {isolated(entry.name)}"
+    return f"for class {isolated(entry.name)}"
 
 
-def names_of(parts: list[dict[str, Any]], n_parts: int) -> str:
+def join_names(parts: list[GroupTest], n_parts: int) -> str:
     """Return up to three groups and classes by name; more as a number."""
     if len(parts) > 3:
-        return f"{len(parts)} of {n_parts} {parts_called(parts)}"
-    names = [_named(part) for part in parts]
+        return f"{len(parts)} of {n_parts} {name_kinds(parts)}"
+    names = [_name_row(part) for part in parts]
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def few(n: int, n_parts: int, called: str) -> str:
+def count_undecided(n: int, n_parts: int, kinds: str) -> str:
     """Return "2 of 5 groups have", the beginning of a sentence."""
-    return f"{n} of {n_parts} {called} {'has' if n == 1 else 'have'}"
+    return f"{n} of {n_parts} {kinds} {'has' if n == 1 else 'have'}"
 
 
-def parts_called(parts: list[dict[str, Any]]) -> str:
+def name_kinds(parts: list[GroupTest]) -> str:
     """Return "groups", "classes" or "groups and classes"."""
-    kinds = {part["kind"] for part in parts}
+    kinds = {part.kind for part in parts}
     if len(kinds) > 1:
         return "groups and classes"
     return "groups" if kinds == {"group"} else "classes"
 
 
-def _by_chance(entry: dict[str, Any], tested: list[dict[str, Any]]) -> str:
+def _describe_chance(entry: GroupTest, tested: list[GroupTest]) -> str:
     """Return a sentence on the corrected p-value."""
     among = f"Among the {len(tested)} comparisons of this page, chance" if tested[1:] else "Chance"
-    return f"{among} makes an error as clear as this in {of_models(entry['pvalue'])}."
+    return f"{among} makes an error as clear as this in {count_models(entry.pvalue)}."
 
 
-def of_models(pvalue: float) -> str:
+def count_models(pvalue: float) -> str:
     """Return a p-value as "12 of 1 000 calibrated models"."""
     if pvalue > 0.5:
         return "most calibrated models"
@@ -586,42 +663,53 @@ def of_models(pvalue: float) -> str:
     return f"{round(1000 * pvalue)} of 1\u00a0000 calibrated models"
 
 
-def _named(entry: dict[str, Any]) -> str:
+def _name_row(entry: GroupTest) -> str:
     """Return the name of an entry, for a row of a table."""
-    return entry["name"] if entry["kind"] == "everybody" else _where(entry).removeprefix("for ")
+    return _where(entry).removeprefix("for ")
 
 
-def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+def make_chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     """Return the rows of a chart: all samples, then groups or classes (many by p-value)."""
-    found = results["verdict"]["tested"]
-    parts = [entry for entry in found if entry["kind"] == kind]
+    overall, *others = read_group_tests(results)
+    parts = [entry for entry in others if entry.kind == kind]
     if len(parts) > 12:
-        parts.sort(key=lambda entry: (not entry["off"], entry["pvalue"]))
+        parts.sort(key=lambda entry: (not entry.significant, entry.pvalue))
     rows = []
-    for entry in [found[0], *parts]:
-        view = entry["views"][0]
-        if view["view"] != "class":
-            name = isolated(entry["name"]) if kind == "class" else _named(entry)
-            size = {"n": entry["n_samples"], "off": matters(entry), "small": entry["small"]}
-            rows.append({"name": name, "says": view["says"], **view["is"], **size})
+    for entry in [overall, *parts]:
+        test = entry.tests[0]
+        if test.of != "class":
+            name = isolated(entry.name) if kind == "class" else _name_row(entry)
+            rows.append(
+                {
+                    "name": name,
+                    "predicted": test.predicted,
+                    **test.observed,
+                    "n": entry.n_samples,
+                    "relevant": entry.relevant,
+                    "negligible": entry.negligible,
+                }
+            )
     return rows
 
 
-def tested_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
+def make_test_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
     """Return the table of tests of all samples and of the groups or classes."""
     rows, positive = [], f"class {in_sentence(results['overview']['classes'][1])}"
-    for entry in results["verdict"]["tested"]:
-        if entry["kind"] not in ("everybody", kind):
+    for entry in read_group_tests(results):
+        if entry.kind not in ("overall", kind):
             continue
-        view = entry["views"][0]
-        said = [NONE] * 3 if view["view"] == "class" else list(said_and_observed(view))
-        verdict = "fits" if entry["clear"] else "too few to tell"
-        if entry["off"]:
-            small = ", by little" if entry["small"] else ""
-            verdict = f"off{small}: {phrase(entry, positive)}"
-        row = [_named(entry), count(entry["n_samples"]), *said, points(entry["hidden"])]
-        rows.append([*row, probability(entry["pvalue"]), verdict])
-    header = ["", "samples", "says", "observed", "range", "could hide", "p-value", "verdict"]
+        test = entry.tests[0]
+        means = [NONE] * 3
+        if test.of != "class":
+            means = list(format_means(test.predicted, test.observed))
+        result = "fits" if entry.calibrated else "too few to decide"
+        if entry.significant:
+            little = ", by little" if entry.negligible else ""
+            result = f"off{little}: {describe_worst(entry, positive)}"
+        row = [_name_row(entry), count(entry.n_samples), *means]
+        row += [points(entry.max_undetected_error), probability(entry.pvalue), result]
+        rows.append(row)
+    header = ["", "samples", "predicted", "observed", "range", "could hide", "p-value", "result"]
     note = (
         "Ranges and p-values allow for all comparisons of this page: of 100 calibrated models, "
         f"{100 * ALPHA:.0f} has a p-value of {ALPHA:.2g} or less anywhere. Could hide: the "

@@ -412,7 +412,7 @@ class TestWhoWarns:
         y, proba = right(n=400, k=3)
         report = CalibrationReport.from_predictions(y, proba[:, [1, 0, 2]])
         sentence = only(report.results_["alignment"], ANOTHER_ORDER, "[1, 0, 2]")
-        assert report.results_["verdict"]["kind"] == "alignment"
+        assert report.results_["summary"]["kind"] == "alignment"
         assert sentence[-50:] in report.to_markdown().replace("\n", " ")
         report = CalibrationReport.from_predictions(y, proba[:, [1, 0, 2]], labels=[1, 0, 2])
         assert report.results_["alignment"] == []

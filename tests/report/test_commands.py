@@ -123,15 +123,19 @@ def test_a_failed_call_leaves_the_state_as_it_was(tmp_path, capsys, monkeypatch,
 
 
 @pytest.mark.parametrize(
-    ("n", "slope", "limit", "verdict", "status"),
-    [(4000, 1.0, 0.05, "Passes", 0), (4000, 4.0, 0.05, "Fails", 1), (60, 1.0, 0.05, "Cannot", 3)],
+    ("n", "slope", "limit", "result", "status"),
+    [
+        (4000, 1.0, 0.05, "Passes", 0),
+        (4000, 4.0, 0.05, "Fails", 1),
+        (60, 1.0, 0.05, "Undecided", 3),
+    ],
 )
-def test_check_decides_by_the_interval(tmp_path, capsys, n, slope, limit, verdict, status):
+def test_check_decides_by_the_interval(tmp_path, capsys, n, slope, limit, result, status):
     y, p = write(tmp_path / "p.csv", n=n, slope=slope)
     assert main(["check", str(tmp_path / "p.csv"), "--max-error", str(limit)]) == status
     low, high = metrics.calibration_error_interval(y, p, random_state=0)
     said = capsys.readouterr().out
-    assert said.startswith(verdict)
+    assert said.startswith(result)
     assert f"is {low:.4f} to {high:.4f} (95 % interval, {n} samples)" in said
 
 

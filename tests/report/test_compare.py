@@ -46,7 +46,7 @@ def test_models_on_the_same_samples_are_compared_sample_by_sample(models):
         assert measures["log_loss"]["value"] == pytest.approx(log_loss(y, proba))
 
 
-def test_every_model_stands_on_the_page_with_its_verdict(models, tmp_path):
+def test_every_model_stands_on_the_page_with_its_headline(models, tmp_path):
     y, probas = models
     report = CalibrationReport.compare(probas, y, title="A & B")
     report.save(tmp_path / "r.html")
@@ -54,7 +54,7 @@ def test_every_model_stands_on_the_page_with_its_verdict(models, tmp_path):
     for text in (page.text, html.unescape(report.to_markdown())):
         assert "A & B" in text
         for entry in report.results_["comparison"]["models"].values():
-            assert entry["verdict"]["headline"].replace("\xa0", " ") in text
+            assert entry["summary"]["headline"].replace("\xa0", " ") in text
 
 
 def test_equal_models_do_not_differ(models):

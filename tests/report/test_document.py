@@ -6,13 +6,13 @@ import pytest
 
 from skcalib.report._document import (
     count,
+    format_means,
     interval,
     number,
     percent,
     percent_interval,
     points,
     probability,
-    said_and_observed,
     threshold,
     with_interval,
 )
@@ -67,13 +67,13 @@ def test_numbers(write, value, expected):
 
 
 @pytest.mark.parametrize(
-    ("says", "observed", "expected"),
+    ("predicted", "observed", "expected"),
     [
         (0.5, (0.521, 0.479, 0.561), ("50 %", "52 %", "48 to 56 %")),
         (0.503, (0.521, 0.496, 0.561), ("50.3 %", "52.1 %", "49.6 to 56.1 %")),
         (0.5, (0.5, 0.25, 0.75), ("50.00 %", "50.00 %", "25.00 to 75.00 %")),
     ],
 )
-def test_what_was_said_differs_from_what_was_observed_also_when_rounded(says, observed, expected):
-    found = said_and_observed({"says": says, "is": _ends(*observed)})
+def test_prediction_and_observation_differ_also_when_rounded(predicted, observed, expected):
+    found = format_means(predicted, _ends(*observed))
     assert tuple(text.replace("\u00a0", " ") for text in found) == expected

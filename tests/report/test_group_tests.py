@@ -1,4 +1,4 @@
-"""The verdict: what is off is named, what is not is not, and what cannot be told is left open."""
+"""The group tests: what is off is named, what is not is not, and the rest is left open."""
 
 import html
 import re
@@ -16,13 +16,12 @@ from skcalib.report._sections import trust_results as trust
 from skcalib.report._tests import results
 
 
-def verdict(y, proba, *, high=None, **options):
-    """The verdict; `high` stands for the upper end of the calibration error, which takes time."""
+def summarize(y, proba, *, high=None, **options):
+    """Summary and tests; `high` is the upper end of the calibration error, which takes time."""
     data = read_data(y, proba, labels=None, **options)
-    if high is None:
-        return results(data, trust(data))
-    judged = {"errors": {"expected_calibration_error": {"high": high}}}
-    return results(data, {"views": {"positive_class": judged}})
+    view = {"errors": {"expected_calibration_error": {"high": high}}}
+    found = results(data, trust(data) if high is None else {"views": {"positive_class": view}})
+    return {**found["summary"], "group_tests": found["group_tests"]}
 
 
 @pytest.mark.parametrize(
@@ -33,18 +32,18 @@ def verdict(y, proba, *, high=None, **options):
         (0.5, "underconfident", "It is underconfident: it says "),
     ],
 )
-def test_made_predictions_get_their_verdict(temperature, kind, headline):
+def test_made_predictions_get_their_summary(temperature, kind, headline):
     y, proba, _ = make_predictions(8000, temperature=temperature, random_state=1)
-    found = verdict(y, proba, high=0.03)
+    found = summarize(y, proba, high=0.03)
     assert found["kind"] == kind
     assert found["headline"].startswith(headline)
 
 
-def test_two_classes_are_judged_by_the_second():
+def test_two_classes_are_tested_by_the_second():
     # max(p, 1 - p) is right: 53 % of the confidence is of each side.
     rng = np.random.default_rng(0)
     proba = rng.random(500)
-    found = verdict((rng.random(500) < proba**1.5).astype(int), proba, high=0.1)
+    found = summarize((rng.random(500) < proba**1.5).astype(int), proba, high=0.1)
     assert found["kind"] == "overstated"
     assert found["headline"] == "It overstates class 1: it says 53 %, and 43 % are."
 
@@ -52,7 +51,7 @@ def test_two_classes_are_judged_by_the_second():
 def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
     rng = np.random.default_rng(0)
     risk = np.clip(rng.gamma(1, 0.04, size=3000), 0, 0.49)
-    found = verdict(
+    found = summarize(
         np.where(rng.random(3000) < risk / 2, "ill", "well"), risk, high=0.03, pos_label="ill"
     )
     assert found["headline"] == "It overstates class ill: it says 4 %, and 2 % are."
@@ -61,11 +60,11 @@ def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
 def test_a_rare_risk_gets_no_all_clear_from_few_samples():
     rng = np.random.default_rng(0)
     risk = rng.uniform(0, 0.08, size=400)
-    found = verdict((rng.random(400) < risk).astype(int), risk, high=0.04)
+    found = summarize((rng.random(400) < risk).astype(int), risk, high=0.04)
     assert found["kind"] == "undecided"
-    everybody = found["tested"][0]
-    assert everybody["hidden"] < 0.05  # in points it would pass
-    assert everybody["tolerance"] == pytest.approx(risk.mean() / 4)
+    overall = found["group_tests"][0]
+    assert overall["max_undetected_error"] < 0.05  # in points it would pass
+    assert overall["tolerance"] == pytest.approx(risk.mean() / 4)
 
 
 def group_of_three(n, gap, seed=0):
@@ -77,35 +76,35 @@ def group_of_three(n, gap, seed=0):
 
 def test_a_bad_group_is_in_the_headline():
     y, proba, groups = group_of_three(900, 0.15, seed=1)
-    found = verdict(y, proba, high=0.09, **groups)
+    found = summarize(y, proba, high=0.09, **groups)
     assert found["kind"] == "parts"
     assert re.fullmatch(
         r"Overall no error shows, but do not trust it for site = b \(off by 1\d points\)\.",
         found["headline"],
     )
     assert "For site = b it says 51 % for class 1 on average, and " in found["explanation"]
-    assert [entry["name"] for entry in found["tested"] if entry["off"]] == ["b"]
+    assert [entry["name"] for entry in found["group_tests"] if entry["significant"]] == ["b"]
 
 
-def test_small_groups_leave_the_verdict_open():
+def test_small_groups_leave_it_open():
     y, proba, groups = group_of_three(90, 0.0)
-    found = verdict(y, proba, high=0.09, **groups)
+    found = summarize(y, proba, high=0.09, **groups)
     assert found["kind"] == "undecided"
-    assert found["headline"].startswith("Too few samples to tell: an error of ")
+    assert found["headline"].startswith("Too few samples to decide: an error of ")
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_hardly_any_samples_tell_nothing(n):
-    found = verdict(np.ones(n, int), np.full(n, 0.9))
+    found = summarize(np.ones(n, int), np.full(n, 0.9))
     assert found["kind"] == "undecided"
-    assert found["tested"][0]["hidden"] > 0.5
+    assert found["group_tests"][0]["max_undetected_error"] > 0.5
 
 
 def test_a_bad_class_of_ten_is_in_the_headline():
     y, proba, _ = make_predictions(4000, n_classes=10, scale=4.0, random_state=0)
     proba[:, 3] *= 4
-    found = verdict(y, proba / proba.sum(axis=1, keepdims=True), high=0.03)
-    off = [entry["name"] for entry in found["tested"] if entry["off"]]
+    found = summarize(y, proba / proba.sum(axis=1, keepdims=True), high=0.03)
+    off = [entry["name"] for entry in found["group_tests"] if entry["significant"]]
     assert "3" in off
     assert found["kind"] != "calibrated"
 
@@ -115,7 +114,7 @@ def test_errors_that_cancel_are_found():
     n = 400
     proba = np.repeat([[0.6, 0.4], [0.9, 0.1]], n, axis=0)
     y = np.concatenate([np.zeros(n, int), np.tile([0, 1], n // 2)])
-    found = verdict(y, proba)
+    found = summarize(y, proba)
     assert found["kind"] == "uneven"
     assert found["headline"] == "Right on average, but where it says 10 % for class 1, 50 % are."
     assert "Where it says 10 % for class 1, 10 % on average, 50 % are (" in found["explanation"]
@@ -127,7 +126,7 @@ def test_a_few_large_risks_that_are_twice_too_high_are_found():
     for _ in range(5):
         risk = np.clip(rng.gamma(0.5, 0.06, 20_000), 0, 0.9)
         true = np.where(risk > np.quantile(risk, 0.98), risk / 2, risk)
-        found = verdict((rng.random(len(risk)) < true).astype(int), risk)
+        found = summarize((rng.random(len(risk)) < true).astype(int), risk)
         assert found["kind"] in ("uneven", "overstated")
 
 
@@ -141,30 +140,30 @@ def test_errors_that_cancel_within_the_answers_of_a_class_are_found():
     proba[np.arange(n), answer] = says
     wrong = (answer + rng.integers(1, 5, size=n)) % 5
     y = np.where(rng.random(n) < right, answer, wrong)
-    entry = next(e for e in verdict(y, proba)["tested"] if e["name"] == "2")
-    assert entry["off"]
-    assert {"shape", "answers"} in [{view["view"], view.get("of")} for view in entry["views"]]
+    entry = next(e for e in summarize(y, proba)["group_tests"] if e["name"] == "2")
+    assert entry["significant"]
+    assert any(test["of"] == "answers" and test["proba_range"] for test in entry["tests"])
 
 
 def test_ranges_and_p_values_agree():
     for gap in (0, 0.1, 0.2):
         y, proba, groups = group_of_three(900, gap)
-        found = verdict(y, proba, high=0.09, **groups)
-        for entry in found["tested"]:
-            view = entry["views"][0]
-            inside = view["is"]["low"] < view["says"] < view["is"]["high"]
+        found = summarize(y, proba, high=0.09, **groups)
+        for entry in found["group_tests"]:
+            view = entry["tests"][0]
+            inside = view["observed"]["low"] < view["predicted"] < view["observed"]["high"]
             # Holm rejects whatever Bonferroni does, whose level the ranges have.
-            assert inside or entry["off"]
+            assert inside or entry["significant"]
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 8])
-def test_everybody_has_half_of_the_level_and_the_groups_share_the_other_half(n_groups):
+def test_half_of_the_level_is_for_all_samples_and_the_other_half_for_the_groups(n_groups):
     rng = np.random.default_rng(2)
     proba = rng.uniform(0.1, 0.9, 400)
     y = (rng.random(400) < proba - 0.06).astype(int)
-    found = verdict(y, proba, high=0.1, by=np.arange(400) % n_groups)["tested"]
+    found = summarize(y, proba, high=0.1, by=np.arange(400) % n_groups)["group_tests"]
     assert len(found) == 1 + n_groups
-    least = [len(t["views"]) * min(view["pvalue"] for view in t["views"]) for t in found]
+    least = [len(t["tests"]) * min(view["pvalue"] for view in t["tests"]) for t in found]
     shares = [0.5, *[0.5 / n_groups] * n_groups]
     # Holm by weights, by hand: the smallest p-value over its share is multiplied by 1 / share.
     first = int(np.argmin(np.divide(least, shares)))
@@ -175,15 +174,15 @@ def test_few_calibrated_models_are_accused():
     accused = 0
     for seed in range(60):
         y, proba, _ = make_predictions(100, n_classes=2 + seed % 3, random_state=seed)
-        kind = verdict(y, proba, high=0.1, by=np.arange(100) % 4)["kind"]
+        kind = summarize(y, proba, high=0.1, by=np.arange(100) % 4)["kind"]
         accused += kind not in ("calibrated", "undecided")
     assert accused <= 3  # 0.6 are expected
 
 
-def test_the_page_says_what_the_verdict_says():
+def test_the_page_shows_the_summary():
     y, proba, groups = group_of_three(900, 0.15, seed=1)
     report = CalibrationReport.from_predictions(y, proba, **groups)
-    found = report.results_["verdict"]
+    found = report.results_["summary"]
     text = report.to_markdown()
     assert found["headline"] in text
     assert "Do not rely on the probabilities of site = b" in text
@@ -191,13 +190,13 @@ def test_the_page_says_what_the_verdict_says():
     assert any("| off: for site = b it says" in html.unescape(line) for line in rows)
 
 
-def test_where_everybody_is_off_the_groups_come_second():
+def test_where_all_samples_are_off_the_groups_come_second():
     y, proba, _ = make_predictions(1200, n_classes=3, temperature=2.0, random_state=0)
     report = CalibrationReport.from_predictions(y, proba, by=np.arange(1200) % 2)
     text = html.unescape(report.to_markdown())
     assert "Do not rely on" not in text
     assert "1. **Calibrate it**" in text
-    # What was off only as everybody was is not off any more, on calibrated samples left out.
+    # What was off only as all samples were is not off any more, on calibrated samples left out.
     assert "1. **Then look at" not in text
 
 
@@ -207,9 +206,9 @@ def test_a_group_that_calibration_leaves_off_comes_after_it():
     report = CalibrationReport.from_predictions(y, sharp, **groups)
     text = html.unescape(report.to_markdown()).replace("\xa0", " ")
     assert text.index("1. **Calibrate it**") < text.index("1. **Then look at")
-    after = report.results_["after_calibration"]["tested"]
-    assert "b" in [entry["name"] for entry in after if entry["off"]]
-    assert ": after calibration, judged on samples left out, " in text
+    after = report.results_["after_calibration"]["group_tests"]
+    assert "b" in [entry["name"] for entry in after if entry["significant"]]
+    assert ": after calibration, on samples left out, " in text
 
 
 def column_off_at_its_values(n, rng):
@@ -226,21 +225,21 @@ def column_off_at_its_values(n, rng):
 
 def test_a_column_that_is_wrong_at_its_values_is_named():
     y, proba = column_off_at_its_values(3000, np.random.default_rng(0))
-    found = verdict(y, proba, high=0.03)
+    found = summarize(y, proba, high=0.03)
     assert found["kind"] == "parts"
     assert found["headline"].startswith("Overall no error shows, but do not trust it for class")
-    assert "2" in [entry["name"] for entry in found["tested"] if entry["off"]]
+    assert "2" in [entry["name"] for entry in found["group_tests"] if entry["significant"]]
 
 
-@pytest.mark.parametrize(("tolerance", "kind"), [(0.05, "small"), (0.005, "understated")])
+@pytest.mark.parametrize(("tolerance", "kind"), [(0.05, "negligible"), (0.005, "understated")])
 def test_off_by_more_than_chance_is_not_off_enough_to_matter(tolerance, kind):
     rng = np.random.default_rng(0)
     proba = rng.uniform(size=60_000)
     y = (rng.random(60_000) < np.clip(proba + 0.012, 0, 1)).astype(int)
-    found = verdict(y, proba, high=0.018, tolerance=tolerance)
-    assert found["tested"][0]["off"]
+    found = summarize(y, proba, high=0.018, tolerance=tolerance)
+    assert found["group_tests"][0]["significant"]
     assert found["kind"] == kind
-    if kind == "small":
+    if kind == "negligible":
         expected = "Off by more than chance, but by no more than 1.9 points on average."
         assert found["headline"] == expected
 
@@ -257,8 +256,8 @@ def test_the_largest_story_leads():
     proba = np.where(rng.random(1000) < 0.5, 0.999999, 1 - 1e-9) * (true > 0.5)
     y = (rng.random(1000) < true).astype(int)
     report = CalibrationReport.from_predictions(y, proba)
-    assert report.results_["verdict"]["kind"] == "costly"
-    headline = report.results_["verdict"]["headline"]
+    assert report.results_["summary"]["kind"] == "costly"
+    headline = report.results_["summary"]["headline"]
     assert headline.startswith("Its probabilities hide most of what it knows: calibrating brings")
 
 
@@ -270,8 +269,8 @@ def test_rows_in_another_order_are_no_case_for_a_calibrator(n_classes):
     in_order, shuffled = (
         CalibrationReport.from_predictions(y, rows) for rows in (proba, rng.permutation(proba))
     )
-    assert in_order.results_["verdict"]["kind"] not in ("alignment", "ignorant")
-    assert shuffled.results_["verdict"]["kind"] == "alignment"
+    assert in_order.results_["summary"]["kind"] not in ("alignment", "ignorant")
+    assert shuffled.results_["summary"]["kind"] == "alignment"
     found = shuffled.results_["calibrators"]
     assert (found["best"], found["code"]) == (None, "")
     text = shuffled.to_markdown()
@@ -284,7 +283,7 @@ def test_a_weak_model_that_is_too_sure_is_still_a_case_for_a_calibrator():
     true = rng.beta(4, 4, size=1500)
     y = (rng.random(1500) < true).astype(int)
     found = CalibrationReport.from_predictions(y, expit(4 * logit(true))).results_
-    assert found["verdict"]["kind"] != "ignorant"
+    assert found["summary"]["kind"] != "ignorant"
     assert found["calibrators"]["best"] == "StackedCalibration"
 
 
@@ -293,31 +292,32 @@ def test_a_page_that_advises_to_calibrate_gives_no_all_clear():
     y, proba, _ = make_predictions(8000, random_state=1)
     data = read_data(y, proba, labels=None)
     table = [{"log_loss": 0.62}, {"log_loss": 0.61}]
-    repair = {"best": "StackedCalibration", "table": table, "ignorant": False}
+    recommendation = {"best": "StackedCalibration", "table": table, "ignorant": False}
     view = {"errors": {"expected_calibration_error": {"high": 0.03}}}
-    found = results(data, {"views": {"top_label": view}}, repair)
+    found = results(data, {"views": {"top_label": view}}, recommendation)["summary"]
     assert found["kind"] == "gain"
     assert "from 0.620 to 0.610" in found["headline"]
 
 
 def test_an_undecided_page_says_what_it_would_have_found():
     y, proba, _ = make_predictions(500, n_classes=2, random_state=3)
-    found = CalibrationReport.from_predictions(y, proba).results_["verdict"]
+    report = CalibrationReport.from_predictions(y, proba)
+    found = report.results_["summary"]
     power = found["power"]
     assert found["kind"] == "undecided"
     sentence = "An error of 3.0 points on average would be found here with probability"
     assert f"{sentence} {power['probability']:.2f}; with" in found["explanation"]
-    everybody = found["tested"][0]["views"][0]
+    overall = report.results_["group_tests"][0]["tests"][0]
     # Models that say 3 points too much, tested at the level of the page.
     rng, said = np.random.default_rng(0), proba[:, 1]
     shifted = brentq(lambda x: np.mean(expit(logit(said) - x)) - said.mean() + 0.03, 0, 2)
     true = expit(logit(said) - shifted)
     pvalues = [mean_test(rng.uniform(size=500) < true, said, None) for _ in range(1000)]
-    rejected = np.mean(np.array(pvalues) <= everybody["level"])
+    rejected = np.mean(np.array(pvalues) <= overall["level"])
     # Three standard errors of the frequency, and a normal distribution for a binomial one.
     assert power["probability"] == pytest.approx(rejected, abs=0.05)
 
 
 def test_a_page_that_is_decided_says_nothing_of_power():
     y, proba, _ = make_predictions(2000, temperature=2.0, random_state=0)
-    assert CalibrationReport.from_predictions(y, proba).results_["verdict"]["power"] is None
+    assert CalibrationReport.from_predictions(y, proba).results_["summary"]["power"] is None

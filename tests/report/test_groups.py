@@ -10,7 +10,7 @@ from skcalib.__main__ import main
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
-from skcalib.report._tests import judge
+from skcalib.report._tests import run_group_tests
 
 
 @pytest.fixture(scope="module")
@@ -24,24 +24,24 @@ def names_and_sizes(predictions, groups):
     return dict(zip(found.names, np.bincount(found.codes).tolist()))
 
 
-def test_every_group_has_what_was_said_and_what_was_observed(predictions):
+def test_every_group_has_predictions_and_observations(predictions):
     y, proba = predictions
     names = np.repeat(["a", "b", "c"], [150, 150, 100])
     report = CalibrationReport.from_predictions(y, proba, by=names)
-    tested = [e for e in report.results_["verdict"]["tested"] if e["kind"] == "group"]
+    tested = [e for e in report.results_["group_tests"] if e["kind"] == "group"]
     assert [entry["name"] for entry in tested] == ["a", "b", "c"]
     for entry in tested:
-        members, view = names == entry["name"], entry["views"][0]
+        members, view = names == entry["name"], entry["tests"][0]
         assert entry["n_samples"] == members.sum()
-        assert view["says"] == pytest.approx(proba.max(axis=1)[members].mean())
+        assert view["predicted"] == pytest.approx(proba.max(axis=1)[members].mean())
         correct = proba.argmax(axis=1) == y
-        assert view["is"]["value"] == pytest.approx(correct[members].mean())
+        assert view["observed"]["value"] == pytest.approx(correct[members].mean())
 
 
-def test_several_columns_are_all_judged(predictions):
+def test_several_columns_are_all_tested(predictions):
     frame = pd.DataFrame({"site": np.arange(400) % 2, "day": np.arange(400) % 3})
     results = CalibrationReport.from_predictions(*predictions, by=frame).results_
-    columns = [e["column"] for e in results["verdict"]["tested"] if e["kind"] == "group"]
+    columns = [e["column"] for e in results["group_tests"] if e["kind"] == "group"]
     assert columns == ["site"] * 2 + ["day"] * 3
 
 
@@ -53,7 +53,7 @@ def test_frames_of_others_are_read_by_name(predictions):
             return np.tile({"site": [1, 2], "day": ["x", "y"]}[name], 200)
 
     results = CalibrationReport.from_predictions(*predictions, by=Frame()).results_
-    columns = [e["column"] for e in results["verdict"]["tested"] if e["kind"] == "group"]
+    columns = [e["column"] for e in results["group_tests"] if e["kind"] == "group"]
     assert columns == ["site"] * 2 + ["day"] * 2
 
 
@@ -110,8 +110,8 @@ def test_samples_that_belong_together_accuse_no_calibrated_model():
     for seed in range(12):
         y, p, names = patients(60, 8, seed)
         for k, groups in enumerate((None, names)):
-            everybody, *_ = judge(read_data(y, p, labels=None, groups=groups))
-            accused[k] += everybody["off"]
+            overall, *_ = run_group_tests(read_data(y, p, labels=None, groups=groups))
+            accused[k] += overall.significant
     assert accused[0] >= 6  # blind to groups
     assert accused[1] <= 1
 
@@ -127,7 +127,7 @@ def test_groups_widen_every_number():
         error = results["calibration"]["views"]["positive_class"]["errors"]
         error = error["expected_calibration_error"]
         gain = results["calibrators"]["table"][1]["log_loss_difference"]
-        mean = results["verdict"]["tested"][0]["views"][0]["is"]
+        mean = results["group_tests"][0]["tests"][0]["observed"]
         return [part["high"] - part["low"] for part in (error, gain, mean)]
 
     assert (np.array(widths(grouped)) > 1.1 * np.array(widths(blind))).all()
@@ -163,8 +163,8 @@ def test_a_column_of_a_file_names_the_groups(tmp_path):
 def test_parts_that_are_one_group_each_cannot_be_told(predictions):
     sites = np.arange(400) % 7
     found = CalibrationReport.from_predictions(*predictions, by=sites, groups=sites).results_
-    parts = [entry for entry in found["verdict"]["tested"] if entry["kind"] == "group"]
-    assert not any(entry["off"] or entry["clear"] for entry in parts)
+    parts = [entry for entry in found["group_tests"] if entry["kind"] == "group"]
+    assert not any(entry["significant"] or entry["calibrated"] for entry in parts)
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 4])

@@ -187,5 +187,5 @@ def test_a_verdict_stands_in_its_row_and_for_a_narrow_box_under_it():
         html,
         re.DOTALL,
     )
-    assert len(rows) == 4  # everybody and three classes
+    assert len(rows) == 4  # all samples and three classes
     assert all(beside == under for beside, under in rows)

@@ -121,7 +121,7 @@ def test_the_overview():
     assert found["accuracy"]["value"] == pytest.approx(np.average(right, weights=weight))
     confidence = np.average(data.proba.max(axis=1), weights=weight)
     assert found["mean_confidence"] == pytest.approx(confidence)
-    assert found["gap"] == pytest.approx(confidence - np.average(right, weights=weight))
+    assert found["overconfidence"] == pytest.approx(confidence - np.average(right, weights=weight))
     assert found["total_weight"] == weight.sum()
     assert (found["n_classes"], found["n_samples"]) == (3, 300)
 
@@ -153,25 +153,25 @@ def test_the_p_value_of_ranges_is_that_of_the_smallest_of_all():
     said = rng.uniform(size=90)
     for outcome in (rng.random(90) < said**3, rng.random(90) < said):
         data = read_data(outcome.astype(int), said, labels=[0, 1])
-        found = _tests._shape(data, "positive", outcome, said, np.ones(90, bool), 1.0)
+        found = _tests._test_ranges(data, "positive", outcome, said, np.ones(90, bool), 1.0)
         members = []
         for edges in (np.linspace(0, 1, 16), np.quantile(said, np.linspace(0, 1, 16))):
             bins = np.searchsorted(edges[1:-1], said, side="left")
             members += [bins == b for b in np.unique(bins)]
             members += [bins > b for b in np.unique(bins)[:-1]]
         pvalues = [mean_test(outcome[rows], said[rows], None) for rows in members]
-        assert found["pvalue"] == pytest.approx(min(1, len(members) * min(pvalues)))
+        assert found.pvalue == pytest.approx(min(1, len(members) * min(pvalues)))
         worst = members[int(np.argmin(pvalues))]
-        assert (found["from"], found["to"]) == (said[worst].min(), said[worst].max())
-        assert found["is"]["value"] == pytest.approx(outcome[worst].mean())
-    assert found["pvalue"] == 1
+        assert found.proba_range == [said[worst].min(), said[worst].max()]
+        assert found.observed["value"] == pytest.approx(outcome[worst].mean())
+    assert found.pvalue == 1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_p_values_are_probabilities(n_classes):
-    for entry in _tests.judge(made(60, n_classes, by=np.arange(60) % 2)):
-        assert 0 <= entry["pvalue"] <= 1
-        assert all(0 <= view["pvalue"] <= 1 for view in entry["views"])
+    for entry in _tests.run_group_tests(made(60, n_classes, by=np.arange(60) % 2)):
+        assert 0 <= entry.pvalue <= 1
+        assert all(0 <= test.pvalue <= 1 for test in entry.tests)
 
 
 @pytest.mark.parametrize("tolerance", [0.05, 0.01])
@@ -179,43 +179,46 @@ def test_the_number_of_samples_that_find_an_error(tolerance):
     rng = np.random.default_rng(0)
     proba = rng.uniform(0.3, 0.7, 400)
     data = read_data((rng.random(400) < proba).astype(int), proba, labels=[0, 1])
-    judged = {"errors": {"expected_calibration_error": {"high": 0.1}}}
-    trust = {"views": {"positive_class": judged}}
+    view = {"errors": {"expected_calibration_error": {"high": 0.1}}}
+    trust = {"views": {"positive_class": view}}
     found = _tests.results(replace(data, tolerance=tolerance), trust)
-    power, view = found["power"], found["tested"][0]["views"][0]
+    power, test = found["summary"]["power"], found["group_tests"][0]["tests"][0]
     error = min(0.03, tolerance)
     assert power["error"] == error
     spread = np.sqrt(np.mean(proba * (1 - proba)) / 400)
-    assert view["spread"] == pytest.approx(spread)
-    quantile = norm.ppf(1 - view["level"] / 2)
+    assert test["standard_error"] == pytest.approx(spread)
+    quantile = norm.ppf(1 - test["level"] / 2)
     assert power["probability"] == pytest.approx(norm.cdf(error / spread - quantile))
     # So many samples find it nine times in ten.
     spread *= np.sqrt(400 / power["n_samples_for_most"])
     assert norm.cdf(error / spread - quantile) == pytest.approx(0.9, abs=0.02)
     needed = f"{power['n_samples_for_most']:,.0f}".replace(",", "\xa0")
-    text = _tests._could_find({**power, "where": "overall"})
+    text = _tests._describe_power({**power, "where": "overall"})
     assert text.endswith(f"; with {needed} samples, 0.9.")
     # Before, this sentence alone had no-break spaces in a terminal.
-    assert text.replace("\xa0", " ") in found["explanation"]
+    assert text.replace("\xa0", " ") in found["summary"]["explanation"]
     sure = {**power, "probability": 0.9, "where": "for site = a"}
-    text = _tests._could_find(sure).replace("\xa0", " ")
+    text = _tests._describe_power(sure).replace("\xa0", " ")
     assert text.endswith("on average for site = a would be found here with probability 0.90.")
 
 
 def test_which_error_the_power_is_about():
-    entry = {
-        "kind": "everybody", "name": "everybody", "clear": False, "off": False, "hidden": 0.1,
-        "tolerance": 0.05, "n_samples": 10, "views": [{"spread": 0.1, "level": 0.01}],
-    }  # fmt: skip
-    part = {**entry, "kind": "group", "column": "site", "tolerance": 0.1}
-    small, large = {**part, "name": "small", "hidden": 0.2}, {**part, "name": "large"}
-    assert _tests._power([entry, small])["where"] == "overall"
-    clear = {**entry, "clear": True}
-    assert _tests._power([clear, large, small])["where"] == "for site = small"
-    assert _tests._power([clear]) is None
-    assert _tests._power([{**entry, "off": True}, small]) is None
-    assert _tests._power([clear, {**small, "off": True}, large])["where"] == "for site = large"
-    assert _tests._power([{**entry, "views": [{"spread": 0.0, "level": 0.01}]}]) is None
+    def entry(name="overall", kind="overall", error=0.1, standard_error=0.1, **more):
+        ends = {"value": 0.5, "low": 0.4, "high": 0.6}
+        tests = [_tests.MeanTest("positive", 0.5, ends, 0.5, standard_error, 0.01)]
+        column = "site" if kind == "group" else None
+        found = _tests.GroupTest(kind, name, 10, tests, column)
+        return replace(found, max_undetected_error=error, tolerance=0.05, **more)
+
+    calibrated = entry(calibrated=True)
+    little, much = entry("little", "group", 0.2), entry("much", "group", 0.1)
+    assert _tests._compute_power([entry(), little])["where"] == "overall"
+    assert _tests._compute_power([calibrated, much, little])["where"] == "for site = little"
+    assert _tests._compute_power([calibrated]) is None
+    assert _tests._compute_power([entry(significant=True), little]) is None
+    parts = [replace(little, significant=True), much]
+    assert _tests._compute_power([calibrated, *parts])["where"] == "for site = much"
+    assert _tests._compute_power([entry(standard_error=0.0)]) is None
 
 
 def test_limits_of_declining():
@@ -403,21 +406,21 @@ def test_pictures_of_samples():
             _samples._pixels(wrong)
 
 
-@pytest.mark.parametrize(("fewest", "judged"), [(9, False), (10, True)])
-def test_labels_of_ten_samples_in_every_class_are_judged(fewest, judged):
+@pytest.mark.parametrize(("fewest", "assessed"), [(9, False), (10, True)])
+def test_labels_of_ten_samples_in_every_class_are_assessed(fewest, assessed):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [fewest, 40])
     X = rng.normal(size=(len(y), 2)) + 6 * y[:, None]
     data = read_data(y, np.full((len(y), 2), 0.5), labels=[0, 1], features=X)
     found = _samples.issues(data)
-    assert (found["table"] is not None) is judged
-    if judged:
+    assert (found["table"] is not None) is assessed
+    if assessed:
         assert found["n_issues"] == len(found["table"]) == 0
     else:
         assert found["reason"] == "every class must have 10 samples or more"
 
 
-def test_labels_are_judged_by_numbers_alone():
+def test_labels_are_assessed_by_numbers_alone():
     data = made(60)
     rows = np.ones((60, 2))
     for features, fits in (
@@ -482,8 +485,8 @@ def test_several_comparisons_share_the_level():
 
 def test_places_of_the_marks_of_a_chart():
     rows = [
-        {"says": 0.50, "value": 0.55, "low": 0.52, "high": 0.58, "name": "a"},
-        {"says": 0.61, "value": 0.6, "low": 0.49, "high": 0.66, "name": "b"},
+        {"predicted": 0.50, "value": 0.55, "low": 0.52, "high": 0.58, "name": "a"},
+        {"predicted": 0.61, "value": 0.6, "low": 0.49, "high": 0.66, "name": "b"},
     ]
     placed = _document._placed(_document.Chart("", rows, ""))
     # From .45 to .70 in steps of .05: five steps hold .49 to .66.
@@ -491,14 +494,14 @@ def test_places_of_the_marks_of_a_chart():
         "45 %", "50 %", "55 %", "60 %", "65 %", "70 %",
     ]  # fmt: skip
     assert [place for place, _ in placed["ticks"]] == pytest.approx([0, 20, 40, 60, 80, 100])
-    assert [placed["rows"][1][x] for x in ("says", "value", "low", "high")] == pytest.approx(
+    assert [placed["rows"][1][x] for x in ("predicted", "value", "low", "high")] == pytest.approx(
         [64, 60, 16, 84]
     )
     assert placed["rows"][0]["in_words"].replace("\xa0", " ") == (
-        "says 50 %, observed 55 %, range 52 to 58 %"
+        "predicted 50 %, observed 55 %, range 52 to 58 %"
     )
-    equal = {"says": 0.5, "value": 0.5, "low": 0.5, "high": 0.5, "name": "a"}
-    assert _document._placed(_document.Chart("", [equal], ""))["rows"][0]["says"] == 0
+    equal = {"predicted": 0.5, "value": 0.5, "low": 0.5, "high": 0.5, "name": "a"}
+    assert _document._placed(_document.Chart("", [equal], ""))["rows"][0]["predicted"] == 0
 
 
 @pytest.mark.parametrize("limit", ["0", "1", "1.5"])
@@ -614,7 +617,7 @@ def test_every_way_to_a_page_takes_seed_0_and_prints_nothing(pages):
 
 def test_sections_and_titles(pages):
     fixed = ["Which samples, which labels?", "What would help?"]
-    last = "Method, versions, seed, and what this page does not tell"
+    last = "Method, versions, seed, and what this page does not show"
     first = ["Reliability diagram and calibration errors", "When should it decline?"]
     for way, more in (("predictions", ["Which groups?"]), ("csv", [])):
         results = {**pages[way].results_, "warnings": []}
@@ -622,7 +625,7 @@ def test_sections_and_titles(pages):
         titles = [section.title for section in document.sections]
         assert titles == [*first, "Which classes?", *more, *fixed, last]
         questions = [tile.question for tile in document.tiles]
-        assert questions[1] == ("For everybody?" if more else "How often is it right?")
+        assert questions[1] == ("For every group?" if more else "How often is it right?")
         results["warnings"] = ["careful"]
         titles = [section.title for section in _summary.document(results).sections]
         assert titles[-2:] == ["What to be careful about", last]
@@ -636,7 +639,7 @@ def test_sections_and_titles(pages):
         assert document.subtitle.startswith(subtitle)
         assert " · 2 classes · 20" in document.subtitle
     results["overview"] = {**overview, "title": None, "model": None}
-    results["verdict"] = {**results["verdict"], "kind": "alignment"}
+    results["summary"] = {**results["summary"], "kind": "alignment"}
     document = _summary.document(results)
     assert document.title == "Calibration report"
     assert (document.advice, document.tone) == ([], "bad")
@@ -712,7 +715,7 @@ def test_labels_by_position(classes, labels, read, tmp_path):
 
 def test_steps_of_a_chart_leave_at_most_five():
     for low, high, n_ticks in ((0.0, 1.0, 6), (0.5, 0.55, 6), (0.5, 0.56, 4), (0.02, 0.98, 6)):
-        row = {"says": low, "value": low, "low": low, "high": high, "name": "a"}
+        row = {"predicted": low, "value": low, "low": low, "high": high, "name": "a"}
         ticks = _document._placed(_document.Chart("", [row], ""))["ticks"]
         assert len(ticks) == n_ticks
         assert (ticks[0][0], ticks[-1][0]) == (0, 100)

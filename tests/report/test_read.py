@@ -193,7 +193,7 @@ def test_groups_and_weights_may_have_gaps_and_be_many(frame, tmp_path):
     path = tmp_path / "p.csv"
     given.to_csv(path)
     report = CalibrationReport.from_csv(path, sample_weight="weight", by=["site", "year"])
-    tested = report.results_["verdict"]["tested"]
+    tested = report.results_["group_tests"]
     names = [(entry["column"], entry["name"]) for entry in tested if entry["kind"] == "group"]
     assert names == [
         *(("site", name) for name in ("x", "z", "(missing)")),
@@ -210,7 +210,7 @@ def test_file_gives_the_report_of_its_columns(frame, tmp_path):
     expected = CalibrationReport.from_predictions(
         frame["label"], frame[columns].to_numpy(), labels=columns
     ).results_
-    for section in ("verdict", "calibration", "selective", "calibrators"):
+    for section in ("summary", "group_tests", "calibration", "selective", "calibrators"):
         assert found[section] == expected[section]
     assert found["overview"]["title"] == "p"
 
@@ -302,7 +302,7 @@ def test_command_writes_a_page(frame, tmp_path):
     frame.assign(id=7).to_csv(path)
     command = [sys.executable, "-m", "skcalib", "report", str(path), "-o", str(page)]
     run = subprocess.run([*command, "--title", "Pets"], capture_output=True, text=True, check=True)
-    assert run.stdout.startswith("Too few samples to tell: an error of ")
+    assert run.stdout.startswith("Too few samples to decide: an error of ")
     assert run.stderr == (
         "Read 120 rows as utf-8; labels: label; probabilities: dog, a, b, cat; "
         "classes: dog, a, b, cat\n"

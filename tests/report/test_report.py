@@ -37,14 +37,14 @@ def report(predictions):
 
 def test_results_are_those_of_the_metrics(predictions, report):
     results = report.results_
-    judged = results["calibration"]["views"]["top_label"]
+    view = results["calibration"]["views"]["top_label"]
     n_resamples = results["method"]["n_resamples"]
     low, high = metrics.calibration_error_interval(
         *predictions, n_resamples=n_resamples, confidence_level=0.99, random_state=0
     )
     error = metrics.expected_calibration_error(*predictions)
     expected = {"value": error, "low": low, "high": high}
-    assert judged["errors"] == {"expected_calibration_error": pytest.approx(expected)}
+    assert view["errors"] == {"expected_calibration_error": pytest.approx(expected)}
     y, proba = predictions
     wrong, confidence = proba.argmax(axis=1) != y, proba.max(axis=1)
     for entry in results["selective"]["table"]:
@@ -57,9 +57,9 @@ def test_page_and_markdown_show_the_results(report):
     page = read_page(report._repr_html_()).text
     markdown = html.unescape(report.to_markdown()).replace("\xa0", " ")
     results = report.results_
-    judged = results["calibration"]["views"]["top_label"]
+    view = results["calibration"]["views"]["top_label"]
     for text in (page, markdown):
-        for error in judged["errors"].values():
+        for error in view["errors"].values():
             assert shown(error["value"]) in text
             assert f"{shown(error['low'])} to {shown(error['high'])}" in text
         for entry in results["calibrators"]["table"]:
@@ -70,7 +70,7 @@ def test_page_and_markdown_show_the_results(report):
         for entry in results["hardest"]["table"]:
             assert f"difficulty {shown(entry['difficulty'], 2)}" in text
         for sentence in ("headline", "explanation"):
-            assert results["verdict"][sentence].replace("\xa0", " ") in text
+            assert results["summary"][sentence].replace("\xa0", " ") in text
 
 
 def test_one_log_loss_stands_on_the_page(report):
@@ -97,7 +97,7 @@ def test_results_can_be_written_as_json(report):
 def test_notebook_finds_a_page_and_a_line_of_text(report):
     # What IPython shows as text/html and, beside it, as text/plain.
     assert report._repr_html_().startswith('<article class="skcalib-report">')
-    assert repr(report) == f"CalibrationReport: {report.results_['verdict']['headline']}"
+    assert repr(report) == f"CalibrationReport: {report.results_['summary']['headline']}"
 
 
 def test_same_input_gives_the_same_report(predictions, report):
@@ -195,7 +195,7 @@ def test_samples_of_weight_0_do_not_count(predictions):
     removed = CalibrationReport.from_predictions(y[kept], proba[kept])
     # No exact test counts weighted samples.
     removed.results_["selective"] |= {"promise": None, "table": []}
-    for section in ("verdict", "selective", "classes", "calibrators"):
+    for section in ("summary", "group_tests", "selective", "classes", "calibrators"):
         assert _flat(weighted.results_[section]) == pytest.approx(_flat(removed.results_[section]))
     numbers = [entry["sample"] for entry in weighted.results_["hardest"]["table"]]
     expected = [entry["sample"] for entry in removed.results_["hardest"]["table"]]
@@ -340,8 +340,8 @@ def test_labels_that_are_predictions_lead_the_page(n_classes, form):
         "never wrong; pass the true labels."
     )
     assert found.results_["alignment"] == [sentence]
-    assert found.results_["verdict"]["kind"] == "predictions"
-    assert found.results_["verdict"]["explanation"].startswith(sentence)
+    assert found.results_["summary"]["kind"] == "predictions"
+    assert found.results_["summary"]["explanation"].startswith(sentence)
     assert "## What to do" not in found.to_markdown()
 
 
@@ -354,7 +354,7 @@ def test_a_model_that_may_be_right_in_all_rows_is_no_source_of_its_labels():
     one_wrong[7] = np.argsort(proba[7])[-2]
     for labels, p in ((y, sure), (y[:3], proba[:3]), (one_wrong, proba)):
         found = CalibrationReport.from_predictions(labels, p).results_
-        assert found["verdict"]["kind"] not in ("predictions", "alignment")
+        assert found["summary"]["kind"] not in ("predictions", "alignment")
         assert not found["alignment"]
 
 

@@ -69,15 +69,15 @@ def test_suspected_labels_are_mostly_wrong_and_named_first(digits):
         assert entry["label"] == given[entry["sample"]] != entry["suggested_label"]
 
 
-def test_labels_are_not_judged_by_the_probabilities_alone():
+def test_labels_are_not_assessed_by_the_probabilities_alone():
     y, proba, _ = make_predictions(200, n_classes=3, random_state=0)
     report = CalibrationReport.from_predictions(y, proba)
     assert report.results_["issues"]["table"] is None
     text = html.unescape(report.to_markdown())
-    assert "Labels were not judged: that takes features or a scorer" in text
+    assert "Labels were not assessed: that takes features or a scorer" in text
 
 
-def test_labels_are_not_judged_where_the_finder_has_doubts(digits, monkeypatch):
+def test_labels_are_not_assessed_where_the_finder_warns(digits, monkeypatch):
     _, X, given, _, model, *_ = digits
     fit = LabelIssueFinder.fit
 
@@ -89,8 +89,8 @@ def test_labels_are_not_judged_where_the_finder_has_doubts(digits, monkeypatch):
     report = CalibrationReport.from_estimator(model, X, given)
     assert report.results_["issues"]["table"] is None
     text = html.unescape(report.to_markdown())
-    assert "Labels were not judged: the features do not tell" in text
-    assert "**Labels: not judged**. The features do not tell" in text
+    assert "Labels were not assessed: the features do not tell" in text
+    assert "**Labels: not assessed**. The features do not tell" in text
 
 
 def test_few_samples_leave_calibrators_untried():
@@ -217,7 +217,7 @@ def test_many_classes_have_whole_names():
     y, proba, _ = make_predictions(500, n_classes=25, scale=4.0, random_state=0)
     report = CalibrationReport.from_predictions(names[y], proba, labels=names)
     page = report._repr_html_()
-    shown = [entry for entry in report.results_["verdict"]["tested"] if entry["kind"] == "class"]
+    shown = [entry for entry in report.results_["group_tests"] if entry["kind"] == "class"]
     assert len(shown) == 25
     for entry in shown[:12]:
         assert f'<span class="name">{entry["name"]}</span>' in page or entry["name"] in page
@@ -231,14 +231,14 @@ def test_classes_in_another_order_than_the_columns_are_reported():
     # Without labels the columns are those of the sorted names.
     sorted_names = CalibrationReport.from_predictions(names[y], proba)
     given = CalibrationReport.from_predictions(names[y], proba, labels=names)
-    verdict = sorted_names.results_["verdict"]
-    assert verdict["kind"] == "alignment"
-    assert "if they were those of ['small', 'medium', 'large']." in verdict["explanation"]
+    summary = sorted_names.results_["summary"]
+    assert summary["kind"] == "alignment"
+    assert "if they were those of ['small', 'medium', 'large']." in summary["explanation"]
     page = sorted_names.to_markdown()
     assert "look at this first" in page
     # No advice for a model that may be a good one.
     assert "Calibrate" not in page.split("## ")[0]
-    assert given.results_["verdict"]["kind"] != "alignment"
+    assert given.results_["summary"]["kind"] != "alignment"
 
 
 def test_the_advice_holds_in_the_order_in_which_it_stands():

@@ -1,4 +1,4 @@
-"""Labels that are opinions: a page about shares of people is that about their rows, by weight."""
+"""Labels that are opinions: a page on soft labels is that of their rows, by weight."""
 
 import numpy as np
 import pytest
@@ -56,17 +56,17 @@ def test_a_page_of_shares_is_one_of_weighted_rows(too_sure, report):
     before, of_rows = (x["calibrators"]["table"][0] for x in (found, expected))
     for name in ("accuracy", "log_loss", error):
         assert before[name] == pytest.approx(of_rows[name])
-    for entry, of_rows in zip(found["verdict"]["tested"], expected["verdict"]["tested"]):
-        for of, other in zip(entry["views"], of_rows["views"]):
-            if of["view"] != "shape":
-                assert of["says"] == pytest.approx(other["says"])
-                assert of["is"]["value"] == pytest.approx(other["is"]["value"])
+    for entry, of_rows in zip(found["group_tests"], expected["group_tests"]):
+        for of, other in zip(entry["tests"], of_rows["tests"]):
+            if of["proba_range"] is None:
+                assert of["predicted"] == pytest.approx(other["predicted"])
+                assert of["observed"]["value"] == pytest.approx(other["observed"]["value"])
 
 
-def test_the_verdict_and_what_is_advised(too_sure, report):
+def test_the_summary_and_what_is_advised(too_sure, report):
     shares, proba = too_sure
     found = report.results_
-    assert found["verdict"]["kind"] == "overconfident"
+    assert found["summary"]["kind"] == "overconfident"
     assert found["calibrators"]["best"] == "StackedCalibration"
     agree = shares[np.arange(600), proba.argmax(axis=1)]
     for line in found["selective"]["table"]:
@@ -86,12 +86,12 @@ def test_what_a_page_of_shares_says_of_samples(too_sure, report):
     assert first["sample"] == losses.argmax()
     assert first["difficulty"] == pytest.approx(losses.max())
     assert first["label"] == shares[losses.argmax()].argmax()
-    assert first["share"] == shares[losses.argmax()].max()
+    assert first["soft_label"] == shares[losses.argmax()].max()
     assert report.results_["issues"]["table"] is None
     text = report.to_markdown()
-    assert f"({100 * first['share']:.0f} % of people), predicted" in text
-    assert "these are shares of people" in text
-    assert "shares vary less, so these tests and ranges are cautious" in text
+    assert f"({100 * first['soft_label']:.0f} %), predicted" in text
+    assert "these are soft labels" in text
+    assert "soft labels vary less, so these tests and ranges are cautious" in text
     assert "<html" in report.to_html()
 
 
@@ -112,14 +112,14 @@ def test_two_classes_in_either_form(too_sure):
     both = CalibrationReport.from_predictions(shares, proba).results_
     one = CalibrationReport.from_predictions(shares, proba[:, 1]).results_
     assert one["overview"]["accuracy"] == pytest.approx(both["overview"]["accuracy"])
-    positive = one["verdict"]["tested"][0]["views"][0]
-    assert positive["view"] == "positive"
-    assert positive["is"]["value"] == pytest.approx(shares[:, 1].mean())
+    positive = one["group_tests"][0]["tests"][0]
+    assert positive["of"] == "positive"
+    assert positive["observed"]["value"] == pytest.approx(shares[:, 1].mean())
 
 
 def test_calibrated_models_are_not_accused():
     kinds = [
-        CalibrationReport.from_predictions(*opinions(200, seed)).results_["verdict"]["kind"]
+        CalibrationReport.from_predictions(*opinions(200, seed)).results_["summary"]["kind"]
         for seed in range(4)
     ]
     assert set(kinds) <= {"calibrated", "undecided"}
@@ -151,7 +151,7 @@ def test_of_an_estimator_with_groups_and_weights():
     assert found["overview"]["accuracy"]["value"] == pytest.approx(
         np.average(agree, weights=weight)
     )
-    assert found["verdict"]["kind"] == "overconfident"
+    assert found["summary"]["kind"] == "overconfident"
 
 
 def test_of_very_many_samples_a_part(monkeypatch):

@@ -48,10 +48,10 @@ def test_a_report_of_very_many_samples_says_what_it_judged_on_a_part(small_limit
     found = CalibrationReport.from_predictions(y, proba).results_
     assert found["method"]["n_sampled"] == 1000
     assert "are judged on 1\xa0000 of them" in found["warnings"][0]
-    assert found["verdict"]["kind"] == "overconfident"
+    assert found["summary"]["kind"] == "overconfident"
     # Averages are those of all samples, and so is the interval, from sums over bins.
-    everybody = found["verdict"]["tested"][0]
-    assert everybody["n_samples"] == 6000
+    overall = found["group_tests"][0]
+    assert overall["n_samples"] == 6000
     error = found["calibration"]["views"]["top_label"]["errors"]["expected_calibration_error"]
     of_samples = calibration_error_interval(
         y, proba, confidence_level=0.99, n_resamples=500, random_state=0

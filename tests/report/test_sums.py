@@ -9,7 +9,7 @@ from skcalib.datasets import make_predictions
 from skcalib.metrics import CalibrationAccumulator, expected_calibration_error
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
-from skcalib.report._tests import judge
+from skcalib.report._tests import run_group_tests
 from skcalib.utils import SkcalibWarning
 
 
@@ -29,7 +29,7 @@ def test_with_all_samples_as_the_part_the_page_is_that_of_the_samples(n_classes,
         CalibrationReport.from_predictions(y, proba),
     )
     found, expected = (page.results_ for page in pages)
-    assert found["verdict"]["kind"] == expected["verdict"]["kind"]
+    assert found["summary"]["kind"] == expected["summary"]["kind"]
     assert found["overview"]["n_samples"] == 4000
     for name, view in expected["calibration"]["views"].items():
         error = found["calibration"]["views"][name]["errors"]["expected_calibration_error"]
@@ -40,13 +40,13 @@ def test_with_all_samples_as_the_part_the_page_is_that_of_the_samples(n_classes,
         assert found["calibration"]["views"][name]["histogram"]["count"] == pytest.approx(
             view["histogram"]["count"]
         )
-    for got, view in zip(*(x["verdict"]["tested"][0]["views"] for x in (found, expected))):
-        assert got["view"] == view["view"]
-        assert got["says"] == pytest.approx(view["says"], abs=1e-12)
-        assert got["is"] == pytest.approx(view["is"], abs=3e-4)
+    for got, view in zip(*(x["group_tests"][0]["tests"] for x in (found, expected))):
+        assert (got["of"], got["proba_range"]) == (view["of"], view["proba_range"])
+        assert got["predicted"] == pytest.approx(view["predicted"], abs=1e-12)
+        assert got["observed"] == pytest.approx(view["observed"], abs=3e-4)
         # The samples of a bin vary no more than as many of their mean probability.
-        assert got["spread"] >= view["spread"] - 1e-12
-        assert got["spread"] == pytest.approx(view["spread"], rel=0.01)
+        assert got["standard_error"] >= view["standard_error"] - 1e-12
+        assert got["standard_error"] == pytest.approx(view["standard_error"], rel=0.01)
 
 
 def test_averages_are_those_of_all_and_classes_those_of_the_part():
@@ -56,18 +56,18 @@ def test_averages_are_those_of_all_and_classes_those_of_the_part():
         total, y[part], proba[part], by={"half": part % 2}, title="Sums"
     )
     results = report.results_
-    everybody, *parts = results["verdict"]["tested"]
-    assert everybody["n_samples"] == results["overview"]["n_samples"] == 60_000
+    overall, *parts = results["group_tests"]
+    assert overall["n_samples"] == results["overview"]["n_samples"] == 60_000
     assert sum(entry["n_samples"] for entry in parts if entry["kind"] == "group") == 600
-    answers = next(view for view in everybody["views"] if view["view"] == "answers")
-    assert answers["says"] == pytest.approx(proba.max(axis=1).mean())
-    assert answers["is"]["value"] == pytest.approx((proba.argmax(axis=1) == y).mean())
+    answers = next(view for view in overall["tests"] if view["of"] == "answers")
+    assert answers["predicted"] == pytest.approx(proba.max(axis=1).mean())
+    assert answers["observed"]["value"] == pytest.approx((proba.argmax(axis=1) == y).mean())
     error = results["calibration"]["views"]["top_label"]["errors"]["expected_calibration_error"]
     assert error["value"] == pytest.approx(expected_calibration_error(y, proba))
-    # 600 samples alone cannot tell, and all of them can.
-    assert everybody["off"]
+    # 600 samples alone are too few, and all of them are not.
+    assert overall["significant"]
     alone = CalibrationReport.from_predictions(y[part], proba[part]).results_
-    assert not alone["verdict"]["tested"][0]["off"]
+    assert not alone["group_tests"][0]["significant"]
     assert "are those of all 60\xa0000 samples, of which 600 were here" in (results["warnings"][0])
     assert "60 000 samples" in report.to_markdown().replace("\xa0", " ")
     assert results["selective"]["n_samples"] == 600
@@ -79,7 +79,7 @@ def test_of_calibrated_models_few_are_accused():
         y, proba, _ = make_predictions(20_000, n_classes=2, random_state=seed)
         sums = {"total": summed(y, proba[:, 1]), "summed": "positive"}
         part = read_data(y[:300], proba[:300, 1], labels=[0, 1], **sums)
-        accused += judge(part)[0]["off"]
+        accused += run_group_tests(part)[0].significant
     assert accused <= 3  # at a level of .01, .9991 of the time
 
 

@@ -1,5 +1,6 @@
-"""Sentences of the page, from results made by hand: what is said of whom, and where levels end."""
+"""Sentences of the page, from results made by hand: what they say, and where levels end."""
 
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,29 +8,32 @@ import pytest
 
 from skcalib.report import _compare, _recommendation, _sections, _summary, _tests
 from skcalib.report._document import Section
+from skcalib.report._tests import GroupTest, MeanTest
+
+RANGE = [0.2, 0.6]
 
 
-def view(says=0.5, value=0.5, low=0.4, high=0.6, *, what="positive", pvalue=0.5, **more):
-    ends = {"value": value, "low": low, "high": high}
-    return {"view": what, "says": says, "is": ends, "pvalue": pvalue, **more}
+def mean(predicted=0.5, value=0.5, low=0.4, high=0.6, *, of="positive", pvalue=0.5, within=None):
+    observed = {"value": value, "low": low, "high": high}
+    return MeanTest(of, predicted, observed, pvalue, 0.1, 0.01, within)
 
 
-def entry(kind="everybody", name="everybody", *, n=1000, pvalue=0.5, hidden=0.03, **more):
+def entry(kind="overall", name="overall", *, n=1000, pvalue=0.5, largest=0.03, **more):
     """What is found of some samples; by default nothing is off, and nothing could hide."""
-    found = {
-        "kind": kind,
-        "name": name,
-        "n_samples": n,
-        "pvalue": pvalue,
-        "hidden": hidden,
-        "tolerance": 0.05 if kind == "everybody" else 0.1,
-        "off": pvalue <= 0.01,
-        "small": False,
-        "views": [view(pvalue=pvalue)],
-        **({"column": "site"} if kind == "group" else {}),
-        **more,
-    }
-    return {"clear": not found["off"] and hidden <= found["tolerance"], **found}
+    tolerance = 0.05 if kind == "overall" else 0.1
+    found = GroupTest(
+        kind,
+        name,
+        n,
+        [mean(pvalue=pvalue)],
+        column="site" if kind == "group" else None,
+        pvalue=pvalue,
+        significant=pvalue <= 0.01,
+        max_undetected_error=largest,
+        tolerance=tolerance,
+        calibrated=pvalue > 0.01 and largest <= tolerance,
+    )
+    return replace(found, **more)
 
 
 def group(name, **more):
@@ -37,20 +41,29 @@ def group(name, **more):
 
 
 def off(name, error, pvalue=0.001, kind="group", **more):
-    views = [view(0.5, 0.5 - error, 0.45 - error, 0.55 - error, pvalue=pvalue)]
-    return entry(kind, name, pvalue=pvalue, hidden=error + 0.05, views=views, **more)
+    tests = [mean(0.5, 0.5 - error, 0.45 - error, 0.55 - error, pvalue=pvalue)]
+    return entry(kind, name, pvalue=pvalue, largest=error + 0.05, tests=tests, **more)
+
+
+def off_overall(error, **more):
+    return off("overall", error, kind="overall", **more)
+
+
+def page(tested):
+    """The results of a page with these tests."""
+    return {"group_tests": [asdict(x) for x in tested]}
 
 
 def words(tested, kind, *, n_classes=2, gain=None):
     data = SimpleNamespace(classes=range(n_classes), label=str)
-    found = _tests._words(tested, data, kind, gain)
+    found = _tests._write_summary(tested, data, kind, gain)
     return {name: text.replace("\xa0", " ") for name, text in found.items()}
 
 
 GAIN = {"before": 0.5, "after": 0.25}
 BY = "calibrating brings the log-loss from 0.500 to 0.250, on samples left out."
 A, B, C, D = (group(name) for name in "abcd")
-FEW = [group("few", hidden=0.3, n=7), group("fewer", hidden=0.4, n=1)]
+FEW = [group("few", largest=0.3, n=7), group("fewer", largest=0.4, n=1)]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +76,7 @@ FEW = [group("few", hidden=0.3, n=7), group("fewer", hidden=0.4, n=1)]
             {"gain": GAIN},
             f"Its probabilities hide most of what it knows: {BY}",
         ),
-        ([off("everybody", 0.1, kind="everybody")], "overstated", {}, "It overstates class 1: it"),
+        ([off_overall(0.1)], "overstated", {}, "It overstates class 1: it"),
         (
             [entry(), A, off("b", 0.15)],
             "parts",
@@ -71,7 +84,7 @@ FEW = [group("few", hidden=0.3, n=7), group("fewer", hidden=0.4, n=1)]
             "Overall no error shows, but do not trust it for site = b (off by 15 points).",
         ),
         (
-            [off("everybody", 0.01, kind="everybody", small=True), off("b", 0.12), off("c", 0.15)],
+            [off_overall(0.01, negligible=True), off("b", 0.12), off("c", 0.15)],
             "parts",
             {},
             "Overall the error is small, but do not trust it for site = b and site = c "
@@ -85,31 +98,36 @@ FEW = [group("few", hidden=0.3, n=7), group("fewer", hidden=0.4, n=1)]
             "Overall no error shows, but do not trust it for site = b and site = a",
         ),
         (
-            [entry(hidden=0.09), off("b", 0.01, small=True), off("c", 0.02, small=True), A],
-            "small",
+            [
+                entry(largest=0.09),
+                off("b", 0.01, negligible=True),
+                off("c", 0.02, negligible=True),
+                A,
+            ],
+            "negligible",
             {},
             "Off by more than chance, but by no more than 7.0 points on average.",
         ),
         ([entry()], "gain", {"gain": GAIN}, f"No error shows on average, but there is one: {BY}"),
         (
-            [entry(hidden=0.08), *FEW],
+            [entry(largest=0.08), *FEW],
             "undecided",
             {},
-            "Too few samples to tell: an error of 8.0 points could hide.",
+            "Too few samples to decide: an error of 8.0 points could hide.",
         ),
         (
-            [entry(hidden=0.08)],
+            [entry(largest=0.08)],
             "undecided",
             {"n_classes": 3},
-            "Too few samples to tell: an error of 8.0 points of the predicted class could hide.",
+            "Too few samples to decide: an error of 8.0 points of the predicted class could hide.",
         ),
         ([entry(), A, FEW[0]], "undecided", {}, "No error shows, but 1 of 2 groups has too few"),
         ([entry(), A, *FEW], "undecided", {}, "No error shows, but 2 of 3 groups have too few"),
         (
-            [entry(), entry("class", "x", hidden=0.2), A],
+            [entry(), entry("class", "x", largest=0.2), A],
             "undecided",
             {"n_classes": 3},
-            "No error shows, but 1 of 2 groups and classes has too few samples to tell.",
+            "No error shows, but 1 of 2 groups and classes has too few samples to decide.",
         ),
         ([entry(), A], "calibrated", {}, "No error shows, and none above 3.0 points could hide."),
         (
@@ -131,7 +149,7 @@ SAYS = "It says 50.0 % for class 1 on average, and 50.0 % are (40.0 to 60.0 %)"
     ("tested", "parts", "missing"),
     [
         ([entry()], ["no error above 3.0 points could hide overall."], ["up to", "strongest"]),
-        ([entry(hidden=0.08)], ["an error of up to 8.0 points could hide overall."], ["strong"]),
+        ([entry(largest=0.08)], ["an error of up to 8.0 points could hide overall."], ["strong"]),
         # Of those that cannot be told, the one where most could hide.
         (
             [entry(), *FEW],
@@ -155,17 +173,17 @@ SAYS = "It says 50.0 % for class 1 on average, and 50.0 % are (40.0 to 60.0 %)"
             ["strongest", "no error above"],
         ),
         (
-            [off("everybody", 0.2, kind="everybody"), off("b", 0.15)],
+            [off_overall(0.2), off("b", 0.15)],
             ["It says 50 % for class 1 on average, and 30 % are (25 to 35 %). Among the 2 compar",
              "in 1 of 1 000 calibrated models. Also off by more than chance: site = b (off by "
              "15 points)."],
             ["could hide"],
         ),
-        ([off("everybody", 0.2, kind="everybody"), A], [], ["Also off"]),
+        ([off_overall(0.2), A], [], ["Also off"]),
     ],
 )  # fmt: skip
 def test_explanations(tested, parts, missing):
-    kind = "overstated" if tested[0]["off"] else "undecided"
+    kind = "overstated" if tested[0].significant else "undecided"
     text = words(tested, kind)["explanation"]
     for part in parts:
         assert part in text
@@ -178,13 +196,13 @@ def test_explanations(tested, parts, missing):
     [(1, "site = a"), (2, "site = a and site = b"), (3, "site = a, site = b and site = c")],
 )
 def test_up_to_three_are_named(n, names):
-    assert _tests.names_of([A, B, C][:n], 9) == names
-    assert _tests.names_of([A, B, C, D], 9) == "4 of 9 groups"
-    assert _tests.names_of([entry("class", "x")] * 4, 5) == "4 of 5 classes"
+    assert _tests.join_names([A, B, C][:n], 9) == names
+    assert _tests.join_names([A, B, C, D], 9) == "4 of 9 groups"
+    assert _tests.join_names([entry("class", "x")] * 4, 5) == "4 of 5 classes"
 
 
 @pytest.mark.parametrize(
-    ("pvalue", "said"),
+    ("pvalue", "text"),
     [
         (0.501, "most calibrated models"),
         (0.5, "500 of 1 000 calibrated models"),
@@ -192,63 +210,63 @@ def test_up_to_three_are_named(n, names):
         (0.0009, "fewer than 1 of 1 000 calibrated models"),
     ],
 )
-def test_p_values_as_models(pvalue, said):
-    assert _tests.of_models(pvalue).replace("\xa0", " ") == said
+def test_p_values_as_models(pvalue, text):
+    assert _tests.count_models(pvalue).replace("\xa0", " ") == text
 
 
 @pytest.mark.parametrize(
-    ("of", "found", "said"),
+    ("of", "found", "text"),
     [
         (
             entry(),
-            view(what="answers"),
+            mean(of="answers"),
             "It says 50 % on average and is right 52 % of the time (48",
         ),
-        (A, view(what="answers"), "For site = a it says 50 % on average and is right 52 % of the"),
-        (A, view(), "For site = a it says 50 % for class x on average, and 52 % are (48 to 56 %)"),
+        (A, mean(of="answers"), "For site = a it says 50 % on average and is right 52 % of the"),
+        (A, mean(), "For site = a it says 50 % for class x on average, and 52 % are (48 to 56 %)"),
         (
             entry("class", "bee"),
-            view(what="answers"),
+            mean(of="answers"),
             "When it answers bee, it says 50 % and is right 52 % of the time (48 to 56 %)",
         ),
         (
             entry("class", "bee"),
-            view(what="class"),
+            mean(of="class"),
             "It says 50 % for class bee on average, and 52 % of the samples are",
         ),
         (
             entry(),
-            view(what="shape", of="positive"),
+            mean(of="positive", within=RANGE),
             "Where it says 20 to 60 % for class x, 50 % on average, 52 % are (48 to 56 %)",
         ),
         (
             A,
-            view(what="shape", of="answers"),
+            mean(of="answers", within=RANGE),
             "For site = a, where it says 20 to 60 %, 50 % on average, 52 % are right (48 to 56 %)",
         ),
         (
             entry("class", "bee"),
-            view(what="shape", of="answers"),
+            mean(of="answers", within=RANGE),
             "For the answer bee, where it says 20 to 60 %, 50 % on average, 52 % are right (48",
         ),
         (
             entry("class", "bee"),
-            view(what="shape", of="class"),
+            mean(of="class", within=RANGE),
             "Where it says 20 to 60 % for class bee, 50 % on average, 52 % are (48 to 56 %)",
         ),
     ],
 )
-def test_what_is_said_of_whom(of, found, said):
+def test_sentences_on_a_test(of, found, text):
     ends = {"value": 0.52, "low": 0.48, "high": 0.56}
-    found = {**found, "is": ends, "from": 0.2, "to": 0.6}
-    text = _tests._phrase(of, found, "class x").replace("\xa0", " ")
-    assert text.startswith(said)
-    again = _tests.phrase({**of, "views": [found]}, "class x").replace("\xa0", " ")
-    assert again == text[0].lower() + text[1:]
+    found = replace(found, observed=ends)
+    sentence = _tests._describe_test(of, found, "class x").replace("\xa0", " ")
+    assert sentence.startswith(text)
+    again = _tests.describe_worst(replace(of, tests=[found]), "class x").replace("\xa0", " ")
+    assert again == sentence[0].lower() + sentence[1:]
 
 
 @pytest.mark.parametrize(
-    ("ends", "said"),
+    ("ends", "text"),
     [
         ((0.2, 0.6), "20 to 60 %"),
         ((0.201, 0.204), "20.1 to 20.4 %"),
@@ -256,30 +274,29 @@ def test_what_is_said_of_whom(of, found, said):
         ((0.12345, 0.123451), "12.3 %"),
     ],
 )
-def test_ranges_of_probabilities_have_ends_that_differ(ends, said):
-    found = _tests._between(dict(zip(("from", "to"), ends)))
-    assert found.replace("\xa0", " ") == said
+def test_ranges_of_probabilities_have_ends_that_differ(ends, text):
+    found = _tests._format_range(mean(within=ends))
+    assert found.replace("\xa0", " ") == text
 
 
 @pytest.mark.parametrize(
-    ("views", "pvalue", "worst"),
+    ("tests", "pvalue", "worst"),
     [
         # A significant average goes before a range, even if the range is clearer.
-        ([view(pvalue=0.002), view(what="shape", pvalue=0.001)], 0.004, "positive"),
-        ([view(pvalue=0.2), view(what="shape", pvalue=0.001)], 0.004, "shape"),
+        ([mean(pvalue=0.002), mean(pvalue=0.001, within=RANGE)], 0.004, 0),
+        ([mean(pvalue=0.2), mean(pvalue=0.001, within=RANGE)], 0.004, 1),
         # Multiplied by 4, as the smallest was, .0025 is just 0.01.
-        ([view(pvalue=0.0025), view(what="shape", pvalue=0.001)], 0.004, "positive"),
-        ([view(pvalue=0.0026), view(what="shape", pvalue=0.001)], 0.004, "shape"),
-        ([view(pvalue=0.3), view(what="answers", pvalue=0.2)], 0.4, "answers"),
+        ([mean(pvalue=0.0025), mean(pvalue=0.001, within=RANGE)], 0.004, 0),
+        ([mean(pvalue=0.0026), mean(pvalue=0.001, within=RANGE)], 0.004, 1),
+        ([mean(pvalue=0.3), mean(of="answers", pvalue=0.2)], 0.4, 1),
     ],
 )
-def test_the_view_that_is_told(views, pvalue, worst):
-    found = _tests._worst_view({"views": views, "pvalue": pvalue})
-    assert found["view"] == worst
+def test_which_test_is_reported(tests, pvalue, worst):
+    assert _tests._find_worst(entry(tests=tests, pvalue=pvalue)) is tests[worst]
 
 
 @pytest.mark.parametrize(
-    ("hidden", "high", "pvalue", "small"),
+    ("largest", "high", "pvalue", "negligible"),
     [
         (0.05, 0.6, 0.001, True),
         (0.051, 0.6, 0.001, False),
@@ -288,27 +305,29 @@ def test_the_view_that_is_told(views, pvalue, worst):
         (0.04, 0.61, 0.9, True),
     ],
 )
-def test_small_errors_are_within_the_tolerance(hidden, high, pvalue, small):
-    views = [view(pvalue=0.001), view(0.5, 0.5, 0.45, high, what="shape", pvalue=pvalue)]
-    found = {"views": views, "pvalue": 0.004, "hidden": hidden, "tolerance": 0.05}
-    assert _tests._is_small(found) is small
+def test_negligible_errors_are_within_the_tolerance(largest, high, pvalue, negligible):
+    tests = [mean(pvalue=0.001), mean(0.5, 0.5, 0.45, high, pvalue=pvalue, within=RANGE)]
+    found = entry(tests=tests, pvalue=0.004, largest=largest)
+    assert _tests._is_negligible(found) is negligible
 
 
 @pytest.mark.parametrize(
-    ("kind", "says", "what", "tolerance"),
+    ("kind", "predicted", "of", "tolerance"),
     [
-        ("everybody", 0.5, "positive", 0.05),
-        ("everybody", 0.5, "answers", 0.05),
-        ("everybody", 0.04, "answers", 0.05),
-        ("everybody", 0.04, "positive", 0.01),
-        ("everybody", 0.96, "positive", 0.01),
+        ("overall", 0.5, "positive", 0.05),
+        ("overall", 0.5, "answers", 0.05),
+        ("overall", 0.04, "answers", 0.05),
+        ("overall", 0.04, "positive", 0.01),
+        ("overall", 0.96, "positive", 0.01),
         ("group", 0.04, "positive", 0.02),
         ("class", 0.5, "answers", 0.1),
     ],
 )
-def test_rare_classes_have_a_smaller_tolerance_and_parts_a_larger_one(kind, says, what, tolerance):
-    found = {"kind": kind, "views": [view(says, what=what)]}
-    assert _tests._tolerance(found, 0.05) == pytest.approx(tolerance)
+def test_rare_classes_have_a_smaller_tolerance_and_parts_a_larger_one(
+    kind, predicted, of, tolerance
+):
+    found = entry(kind, tests=[mean(predicted, of=of)])
+    assert _tests._find_tolerance(found, 0.05) == pytest.approx(tolerance)
 
 
 @pytest.mark.parametrize(
@@ -317,63 +336,67 @@ def test_rare_classes_have_a_smaller_tolerance_and_parts_a_larger_one(kind, says
         ([entry()], None, "calibrated"),
         ([entry()], {"before": 0.5, "after": 0.249}, "costly"),
         ([entry()], {"before": 0.5, "after": 0.25}, "gain"),
-        ([off("everybody", 0.1, kind="everybody")], {"before": 0.5, "after": 0.4}, "overstated"),
-        ([off("everybody", -0.1, kind="everybody")], None, "understated"),
+        ([off_overall(0.1)], {"before": 0.5, "after": 0.4}, "overstated"),
+        ([off_overall(-0.1)], None, "understated"),
         ([entry(), A, off("b", 0.1)], {"before": 0.5, "after": 0.4}, "parts"),
-        ([entry(), A, off("b", 0.1, small=True)], {"before": 0.5, "after": 0.4}, "small"),
-        ([off("everybody", 0.1, kind="everybody", small=True), A], None, "small"),
+        (
+            [entry(), A, off("b", 0.1, negligible=True)],
+            {"before": 0.5, "after": 0.4},
+            "negligible",
+        ),
+        ([off_overall(0.1, negligible=True), A], None, "negligible"),
         ([entry(), A, FEW[0]], None, "undecided"),
-        ([entry(hidden=0.051)], None, "undecided"),
+        ([entry(largest=0.051)], None, "undecided"),
     ],
 )
 def test_the_first_kind_that_holds_decides(tested, gain, kind):
-    assert _tests._kind(tested, gain) == kind
+    assert _tests._choose_kind(tested, gain) == kind
 
 
-def test_a_chart_has_everybody_first_and_of_many_the_clearest():
+def test_a_chart_has_all_samples_first_and_of_many_the_clearest():
     parts = [group(f"{k}", pvalue=0.5 - 0.01 * k, n=k) for k in range(12)]
-    results = {"verdict": {"tested": [entry(), *parts]}}
-    rows = _tests.chart_rows(results, "group")
-    assert [row["name"] for row in rows] == ["everybody", *(f"site = {k}" for k in range(12))]
+    results = page([entry(), *parts])
+    rows = _tests.make_chart_rows(results, "group")
+    assert [row["name"] for row in rows] == ["overall", *(f"site = {k}" for k in range(12))]
     assert [row["n"] for row in rows] == [1000, *range(12)]
     more = [*parts, off("off", 0.1, 0.009), off("less", 0.1, 0.01)]
-    rows = _tests.chart_rows({"verdict": {"tested": [entry(), *more]}}, "group")
+    rows = _tests.make_chart_rows(page([entry(), *more]), "group")
     expected = [
-        "everybody",
+        "overall",
         "site = off",
         "site = less",
         *(f"site = {k}" for k in range(11, -1, -1)),
     ]
     assert [row["name"] for row in rows] == expected
-    assert [row["off"] for row in rows] == [False, True, True, *[False] * 12]
+    assert [row["relevant"] for row in rows] == [False, True, True, *[False] * 12]
     # A class that is no answer has no bar.
-    silent = entry("class", "x", views=[view(what="class")])
-    rows = _tests.chart_rows({"verdict": {"tested": [entry(), A, silent]}}, "class")
-    assert [row["name"] for row in rows] == ["everybody"]
+    never = entry("class", "x", tests=[mean(of="class")])
+    rows = _tests.make_chart_rows(page([entry(), A, never]), "class")
+    assert [row["name"] for row in rows] == ["overall"]
 
 
 def test_the_table_of_tests():
     tested = [
         entry(),
-        group("few", hidden=0.3, pvalue=0.02, n=7),
+        group("few", largest=0.3, pvalue=0.02, n=7),
         off("b", 0.15),
-        off("c", 0.02, small=True),
-        entry("class", "x", views=[view(what="class")]),
+        off("c", 0.02, negligible=True),
+        entry("class", "x", tests=[mean(of="class")]),
     ]
-    results = {"verdict": {"tested": tested}, "overview": {"classes": ["no", "yes"]}}
-    table, note = _tests.tested_table(results, "group", 4)
+    results = page(tested) | {"overview": {"classes": ["no", "yes"]}}
+    table, note = _tests.make_test_table(results, "group", 4)
     rows = [[cell.replace("\xa0", " ") for cell in row] for row in table.rows]
     assert rows[0] == [
-        "everybody", "1 000", "50.00 %", "50.00 %", "40.00 to 60.00 %", "3.0 points", "0.500",
+        "overall", "1 000", "50.00 %", "50.00 %", "40.00 to 60.00 %", "3.0 points", "0.500",
         "fits",
     ]  # fmt: skip
-    assert rows[1][1:2] + rows[1][-3:] == ["7", "30 points", "0.020", "too few to tell"]
+    assert rows[1][1:2] + rows[1][-3:] == ["7", "30 points", "0.020", "too few to decide"]
     assert rows[2][-1].startswith("off: for site = b it says 50 % for class yes on average")
     assert rows[3][-1].startswith("off, by little: for site = c it says")
     assert len(rows) == 4
-    assert len(_tests.tested_table(results, "group", 3)[0].rows) == 3
-    classes = _tests.tested_table(results, "class", 9)[0].rows
-    assert [row[0] for row in classes] == ["everybody", "class x"]
+    assert len(_tests.make_test_table(results, "group", 3)[0].rows) == 3
+    classes = _tests.make_test_table(results, "class", 9)[0].rows
+    assert [row[0] for row in classes] == ["overall", "class x"]
     assert classes[1][2:5] == ["-", "-", "-"]
     assert "of 100 calibrated models, 1 has a p-value of 0.01 or less" in note.text
 
@@ -381,10 +404,7 @@ def test_the_table_of_tests():
 def test_a_chart_of_more_than_twenty_says_how_many_it_leaves_out():
     for n_groups, left in ((20, ""), (21, " 1 more are"), (25, " 5 more are")):
         tested = [entry(), *(group(f"{k}") for k in range(n_groups))]
-        results = {
-            "verdict": {"tested": tested},
-            "overview": {"n_classes": 2, "classes": ["a", "b"]},
-        }
+        results = page(tested) | {"overview": {"n_classes": 2, "classes": ["a", "b"]}}
         chart = _sections.chart(results)
         assert len(chart.rows) == 21
         assert chart.caption.endswith(
@@ -393,13 +413,13 @@ def test_a_chart_of_more_than_twenty_says_how_many_it_leaves_out():
         assert "how many are class b (dot), by group" in chart.heading
         assert "ring inside" not in chart.caption
     inside = group("i", pvalue=0.001)
-    classes = [entry("class", "x"), {**inside, "kind": "class"}]
-    results["verdict"]["tested"] = [entry(), *classes]
+    classes = [entry("class", "x"), replace(inside, kind="class")]
+    results |= page([entry(), *classes])
     results["overview"]["n_classes"] = 3
     chart = _sections.chart(results)
     assert "how many are right (dot), by class of the answer" in chart.heading
     assert "with the ring inside: off in another way" in chart.caption
-    results["verdict"]["tested"] = [entry()]
+    results |= page([entry()])
     assert _sections.chart(results) is None
 
 
@@ -409,29 +429,29 @@ def errors(value=0.02, low=0.01, high=0.03):
 
 
 @pytest.mark.parametrize(
-    ("everybody", "answer", "tone"),
+    ("overall", "answer", "tone"),
     [
         (entry(), "yes", "good"),
-        (entry(hidden=0.08), "unclear", "open"),
-        (off("everybody", 0.1, kind="everybody"), "no", "bad"),
-        (off("everybody", -0.01, kind="everybody", small=True), "within 4.0 points", "good"),
+        (entry(largest=0.08), "unclear", "open"),
+        (off_overall(0.1), "no", "bad"),
+        (off_overall(-0.01, negligible=True), "within 4.0 points", "good"),
     ],
 )
-def test_the_tile_of_all_samples(everybody, answer, tone):
-    results = {"verdict": {"tested": [everybody]}, "calibration": errors()}
-    tile = _summary._believable(results)
+def test_the_tile_of_all_samples(overall, answer, tone):
+    results = page([overall]) | {"calibration": errors()}
+    tile = _summary._error_tile(results)
     assert (tile.answer, tile.tone) == (answer, tone)
     assert tile.detail.startswith("calibration error 2.0 points, 99 % interval 1.0 to 3.0; chance")
-    assert tile.detail.endswith(_tests.of_models(everybody["pvalue"]))
+    assert tile.detail.endswith(_tests.count_models(overall.pvalue))
 
 
 @pytest.mark.parametrize(
     ("parts", "question", "answer", "detail", "tone"),
     [
-        ([A, B], "For everybody?", "yes", "no average is off by more than 3.0 points", "good"),
+        ([A, B], "For every group?", "yes", "no average is off by more than 3.0 points", "good"),
         (
-            [A, group("b", hidden=0.07)],
-            "For everybody?",
+            [A, group("b", largest=0.07)],
+            "For every group?",
             "yes",
             "no average is off by more than 7.0 points",
             "good",
@@ -444,8 +464,8 @@ def test_the_tile_of_all_samples(everybody, answer, tone):
             "open",
         ),
         (
-            [{**FEW[0], "tolerance": 0.02}, {**FEW[1], "tolerance": 0.04}, A],
-            "For everybody?",
+            [replace(FEW[0], tolerance=0.02), replace(FEW[1], tolerance=0.04), A],
+            "For every group?",
             "unclear",
             "2 of 3 groups have too few samples: an error above 4.0 points could hide",
             "open",
@@ -457,24 +477,24 @@ def test_the_tile_of_all_samples(everybody, answer, tone):
             "class y; the rest fit",
             "bad",
         ),
-        ([off("y", 0.1)], "For everybody?", "no: 1 of 1 groups off", "site = y", "bad"),
+        ([off("y", 0.1)], "For every group?", "no: 1 of 1 groups off", "site = y", "bad"),
         (
             [off("y", 0.1), FEW[0], A],
-            "For everybody?",
+            "For every group?",
             "no: 1 of 3 groups off",
-            "site = y; 1 more with too few samples to tell",
+            "site = y; 1 more with too few samples to decide",
             "bad",
         ),
         (
             [off(x, 0.1) for x in "abc"] + [D],
-            "For everybody?",
+            "For every group?",
             "no: 3 of 4 groups off",
             "site = a, site = b and site = c; the rest fit",
             "bad",
         ),
         (
             [off(x, 0.1) for x in "abcd"],
-            "For everybody?",
+            "For every group?",
             "no: 4 of 4 groups off",
             "named below",
             "bad",
@@ -482,7 +502,7 @@ def test_the_tile_of_all_samples(everybody, answer, tone):
     ],
 )
 def test_the_tile_of_parts(parts, question, answer, detail, tone):
-    tile = _summary._for_everybody([entry(), *parts])
+    tile = _summary._parts_tile([entry(), *parts])
     assert (tile.question, tile.answer, tile.detail, tile.tone) == (question, answer, detail, tone)
 
 
@@ -491,7 +511,7 @@ def test_the_tile_of_accuracy():
         "accuracy": {"value": 0.8, "low": 0.75, "high": 0.85},
         "largest_class": {"label": "ant", "value": 0.4},
     }
-    tile = _summary._accurate(overview)
+    tile = _summary._accuracy_tile(overview)
     assert tile.answer.replace("\xa0", " ") == "80.0 %"
     assert tile.detail.replace("\xa0", " ") == (
         "99 % interval 75.0 to 85.0; always answering ant is right 40.0 % of the time"
@@ -546,17 +566,17 @@ def promised(**options):
 )
 def test_declining(selective, after, question, answer, detail, advice):
     results = {"selective": selective, "after_calibration": after}
-    tile, told = _summary._declining(results), _summary._about_declining(results)
+    tile, advised = _summary._declining_tile(results), _summary._advise_on_declining(results)
     assert tile.question.replace("\xa0", " ") == question
     assert tile.answer.replace("\xa0", " ") == answer
     assert tile.detail.replace("\xa0", " ").startswith(detail)
-    said = None if told is None else (told.what + told.why).replace("\xa0", " ")
-    assert said == advice
+    text = None if advised is None else (advised.what + advised.why).replace("\xa0", " ")
+    assert text == advice
 
 
 def advised(function, tested, after=None):
     results = {
-        "verdict": {"tested": tested},
+        **page(tested),
         "after_calibration": after,
         "overview": {"classes": ["no", "yes"]},
     }
@@ -565,59 +585,57 @@ def advised(function, tested, after=None):
 
 def test_advice_on_parts_comes_before_or_after_a_calibrator():
     tested = [entry(), A, off("b", 0.1), entry("class", "x"), off("y", 0.1, kind="class")]
-    groups, classes = advised(_summary._about_parts, tested)
+    groups, classes = advised(_summary._advise_on_parts, tested)
     assert groups.what == "Do not rely on the probabilities of site = b"
     assert "skcalib.posthoc.GroupwiseCalibration" in groups.why
     assert classes.what == "Do not rely on the probabilities of class y"
-    assert classes.why == ": look for the cause, and judge again."
+    assert classes.why == ": look for the cause, and test again."
     four = [entry(), A, *(off(x, 0.1) for x in "abcd"), entry("class", "x")]
-    assert advised(_summary._about_parts, four)[0].what.endswith("of 4 of 5 groups")
+    assert advised(_summary._advise_on_parts, four)[0].what.endswith("of 4 of 5 groups")
     # What is off by little needs no advice.
-    assert advised(_summary._about_parts, [entry(), off("b", 0.01, small=True)]) == []
-    everybody = off("everybody", 0.1, kind="everybody")
-    assert advised(_summary._about_parts, [everybody, off("b", 0.1)]) == []
-    later = advised(_summary._about_parts_later, [everybody, A, off("b", 0.1)])
-    assert later.what == "Then judge the groups again"
-    assert later.why == ": site = b is off now, and may need a repair of their own."
-    later = advised(_summary._about_parts_later, [everybody, *(off(x, 0.1) for x in "ab")])
+    assert advised(_summary._advise_on_parts, [entry(), off("b", 0.01, negligible=True)]) == []
+    overall = off_overall(0.1)
+    assert advised(_summary._advise_on_parts, [overall, off("b", 0.1)]) == []
+    later = advised(_summary._advise_on_parts_later, [overall, A, off("b", 0.1)])
+    assert later.what == "Then test the groups again"
+    assert later.why == ": site = b is off now, and may need a calibrator of their own."
+    later = advised(_summary._advise_on_parts_later, [overall, *(off(x, 0.1) for x in "ab")])
     assert later.why.startswith(": site = a and site = b are off now")
-    assert advised(_summary._about_parts_later, [everybody, A]) is None
-    assert advised(_summary._about_parts_later, tested) is None
+    assert advised(_summary._advise_on_parts_later, [overall, A]) is None
+    assert advised(_summary._advise_on_parts_later, tested) is None
     # After a calibrator, the parts are those of calibrated samples; the clearest leads.
-    after = {"tested": [entry(), off("b", 0.1, 0.002), off("c", 0.2, 0.001), D]}
-    assert advised(_summary._about_parts, tested, after) == []
-    later = advised(_summary._about_parts_later, [everybody, A], after)
+    after = page([entry(), off("b", 0.1, 0.002), off("c", 0.2, 0.001), D])
+    assert advised(_summary._advise_on_parts, tested, after) == []
+    later = advised(_summary._advise_on_parts_later, [overall, A], after)
     assert later.what == "Then look at site = c and site = b again"
-    said = (
-        ": after calibration, judged on samples left out, for site = c it says 50 % for class yes"
-    )
-    assert later.why.replace("\xa0", " ").startswith(said)
+    text = ": after calibration, on samples left out, for site = c it says 50 % for class yes"
+    assert later.why.replace("\xa0", " ").startswith(text)
     assert ". Look for the cause, or calibrate every group by itself" in later.why
-    assert advised(_summary._about_parts_later, tested, {"tested": [entry(), A]}) is None
+    assert advised(_summary._advise_on_parts_later, tested, page([entry(), A])) is None
 
 
 @pytest.mark.parametrize(
     ("tested", "what", "why"),
     [
         # A range is half as wide with four times as many samples.
-        ([entry(hidden=0.1)], "it", "about 4 000 rule out what 1 000 cannot."),
+        ([entry(largest=0.1)], "it", "about 4 000 rule out what 1 000 cannot."),
         ([entry(), A, FEW[0]], "site = few", "about 63 rule out what 7 cannot."),
         ([entry(), A, *FEW], "its groups", "about 16 rule out what 1 cannot."),
-        ([entry(), *FEW, entry("class", "x", hidden=0.2)], "its groups and classes", "about 16"),
+        ([entry(), *FEW, entry("class", "x", largest=0.2)], "its groups and classes", "about 16"),
     ],
 )
 def test_how_many_samples_decide(tested, what, why):
-    advice = advised(_summary._about_size, tested)
+    advice = advised(_summary._advise_on_size, tested)
     assert advice.what == f"Collect more samples before you rely on {what}"
     assert advice.why.replace("\xa0", " ").startswith(f": {why}")
 
 
 @pytest.mark.parametrize(
     "tested",
-    [[entry(), A], [off("everybody", 0.1, kind="everybody"), FEW[0]], [entry(), off("b", 0.1)]],
+    [[entry(), A], [off_overall(0.1), FEW[0]], [entry(), off("b", 0.1)]],
 )
 def test_more_samples_help_only_where_something_is_undecided(tested):
-    assert advised(_summary._about_size, tested) is None
+    assert advised(_summary._advise_on_size, tested) is None
 
 
 @pytest.mark.parametrize(
@@ -626,7 +644,7 @@ def test_more_samples_help_only_where_something_is_undecided(tested):
 )
 def test_columns_of_small_groups_alone_are_to_be_joined(sizes, n_all, joined):
     tested = [entry(n=n_all), *(group(f"{n}", n=n) for n in sizes), entry("class", "x", n=3)]
-    advice = _summary._about_fine_columns(tested)
+    advice = _summary._advise_on_small_groups(tested)
     assert [x.what for x in advice] == ["Join the values of site"] * joined
     assert all(x.why.startswith(": none of its 2 groups has 10 samples.") for x in advice)
 
@@ -634,11 +652,11 @@ def test_columns_of_small_groups_alone_are_to_be_joined(sizes, n_all, joined):
 @pytest.mark.parametrize(
     ("table", "n_issues", "what"),
     [
-        (None, 0, "Labels: not judged. That takes features."),
-        ([], 0, "Labels: no suspects, judged by the features."),
-        ([1], 1, "Check 1 suspected label: judged by the features, 2.0 % of the labels are wrong "
+        (None, 0, "Labels: not assessed. That takes features."),
+        ([], 0, "Labels: no suspects, by the features."),
+        ([1], 1, "Check 1 suspected label: by the features, 2.0 % of the labels are wrong "
                  "(1.0 to 3.0). Shown below."),
-        ([1, 2], 2, "Check 2 suspected labels: judged"),
+        ([1, 2], 2, "Check 2 suspected labels: by the"),
     ],
 )  # fmt: skip
 def test_advice_on_labels(table, n_issues, what):
@@ -650,7 +668,7 @@ def test_advice_on_labels(table, n_issues, what):
         "noise_rate": 0.02,
         "noise_rate_interval": (0.01, 0.03),
     }
-    advice = _summary._about_labels(issues)
+    advice = _summary._advise_on_labels(issues)
     assert (advice.what + advice.why).replace("\xa0", " ").startswith(what)
 
 
@@ -687,7 +705,7 @@ def row(log_loss, difference):
             "0.040, on samples that it was not fitted on. The code is below.",
         ),
         ({}, "overconfident", "Calibration may help a little", ": Stacked brings the log-loss"),
-        ({"change": 0.0}, "parts", "No calibrator for everybody repairs it", ": Stacked brings"),
+        ({"change": 0.0}, "parts", "No calibrator for all samples repairs it", ": Stacked brings"),
         ({"change": 0.0}, "calibrated", "Leave the probabilities as they are", ": Stacked brings"),
         ({"change": 0.1}, "undecided", "Leave the probabilities as they are", ": Stacked brings"),
     ],
@@ -701,7 +719,7 @@ def test_advice_on_calibration(found, kind, what, why):
         "auto": "Stacked",
         **found,
     }
-    advice = _recommendation.advice({"calibrators": calibrators, "verdict": {"kind": kind}})
+    advice = _recommendation.advice({"calibrators": calibrators, "summary": {"kind": kind}})
     assert advice.what == what
     assert advice.why.startswith(why)
 
@@ -722,7 +740,7 @@ def compared(*differences, kinds=None):
     """The comparison of model "first" with others, of which each has a difference."""
     names = ["first", *(f"model {k}" for k in range(1, len(differences) + 1))]
     kinds = kinds or ["calibrated"] * len(names)
-    models = {name: {"verdict": {"kind": kind}} for name, kind in zip(names, kinds)}
+    models = {name: {"summary": {"kind": kind}} for name, kind in zip(names, kinds)}
     found = {"models": models, "differences": dict(zip(names[1:], differences)), "paired": True}
     return {"comparison": found}
 
@@ -734,7 +752,7 @@ def change(low, high, *, loss=(-0.1, 0.1), **more):
 
 
 @pytest.mark.parametrize(
-    ("differences", "kinds", "said"),
+    ("differences", "kinds", "text"),
     [
         (
             [change(-0.1, 0.1)],
@@ -754,7 +772,7 @@ def change(low, high, *, loss=(-0.1, 0.1), **more):
             [change(-0.1, 0.1)] * 2,
             ["overconfident", "undecided", "calibrated"],
             "first is off by more than chance; whether the others are better calibrated, these "
-            "samples cannot tell.",
+            "samples cannot show.",
         ),
         (
             [change(-0.1, 0.1)] * 2,
@@ -776,12 +794,12 @@ def change(low, high, *, loss=(-0.1, 0.1), **more):
         ([change(-0.1, 0.2, pvalue=0.041, sign=1)], None, "No difference in calibration shows"),
     ],
 )
-def test_headlines_of_a_comparison(differences, kinds, said):
-    assert _compare.headline(compared(*differences, kinds=kinds)).startswith(said)
+def test_headlines_of_a_comparison(differences, kinds, text):
+    assert _compare.headline(compared(*differences, kinds=kinds)).startswith(text)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "part"),
     [
         ({"loss": (0.1, 0.3)}, "The log-loss of model 1 is higher by 0.200 (0.100 to 0.300)."),
         ({"loss": (-0.3, -0.1)}, "The log-loss of model 1 is lower by 0.200 (0.100 to 0.300)."),
@@ -796,7 +814,7 @@ def test_headlines_of_a_comparison(differences, kinds, said):
         ({"pvalue": 0.0009, "sign": 1}, "gain, fewer than 0.1 % of pairs"),
     ],
 )
-def test_explanations_of_a_comparison(options, said):
+def test_explanations_of_a_comparison(options, part):
     text = _compare.explanation(compared(change(-0.1, 0.1, **options))).replace("\xa0", " ")
-    assert said in text
+    assert part in text
     assert np.isclose(text.count("The log-loss of"), 1)

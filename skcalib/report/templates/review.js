@@ -59,7 +59,7 @@ function give(how, to) {
   store();
   show();
   const answer = to === undefined ? how : isolated(classes[to][0]);
-  at("said").textContent = `Answered: ${answer}. ${at("done").hidden ? at("question").textContent : at("result").textContent}`;
+  at("announced").textContent = `Answered: ${answer}. ${at("done").hidden ? at("question").textContent : at("result").textContent}`;
 }
 
 function undo() {
@@ -69,7 +69,7 @@ function undo() {
   state.now = i;
   store();
   show();
-  at("said").textContent = `Undone. ${at("question").textContent}`;
+  at("announced").textContent = `Undone. ${at("question").textContent}`;
 }
 
 function go(i) {
