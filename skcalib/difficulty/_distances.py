@@ -249,7 +249,7 @@ def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any], too_
     if too_few:
         warn(
             "The samples are too few for the covariance of X: no direction is left in which they "
-            "tell chance from difficulty. Pass shrinkage='auto', or reduce the features."
+            "separate chance from difficulty. Pass shrinkage='auto', or reduce the features."
         )
 
 

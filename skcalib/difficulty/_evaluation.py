@@ -15,8 +15,8 @@ from ..utils._estimators import (
     fit_clone,
     group_params,
     last_step,
-    left_out,
     make_folds,
+    run_folds,
     samples_and_labels,
     score,
 )
@@ -130,8 +130,8 @@ def cross_val_difficulty(
     params = group_params(estimator, groups)
     if groups is None:
         warn_of_duplicates(encode_duplicates(X, labels))
-    judge = partial(_fold_difficulty, estimator, X, labels, params)
-    return left_out(judge, make_folds(cv, X, labels, groups), n_jobs, verbose)
+    of_fold = partial(_fold_difficulty, estimator, X, labels, params)
+    return run_folds(of_fold, make_folds(cv, X, labels, groups), n_jobs, verbose)
 
 
 def _fold_difficulty(

@@ -177,7 +177,7 @@ class GaussianStatistics:
         return self.with_references(reference.astype(np.float64))
 
     def _apart(self) -> NDArray[np.bool_]:
-        """Tell which classes have a mean far from their reference."""
+        """Return which classes have a mean far from their reference."""
         if not self.weight.any() or not np.isfinite(self.scatter).all():
             return np.zeros(len(self.weight), dtype=bool)
         # If all references are a standard deviation off in every feature, the variance about them

@@ -366,7 +366,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return self.classes_[distances.nearest_class(data)]
 
     def fit_difficulty(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
-        """Fit to the samples and return their difficulty, each judged without itself.
+        """Fit to the samples and return their difficulty, each scored without itself.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ class NeighborSearch:
             if largest < smallest and bool((X[:] != X[:1]).any()):
                 raise ValueError(
                     f"{self.name} must have differences of {smallest:.1g} or more, which float32 "
-                    f"can tell, got at most {largest:.1g}."
+                    f"can hold, got at most {largest:.1g}."
                 )
             # Squares of values up to 1 do not overflow. The scale stays 1 if all values are 0.
             self.scale_ = np.float32(largest) or self.scale_
@@ -182,8 +182,8 @@ class NeighborSearch:
         """
         _, place = back_end(self.train_)
         # From the differences: |x|^2 - 2xy + |y|^2 would lose digits.
-        apart = self._beside_train(X) - self.train_[place(neighbor)]
-        return float(self.scale_) * np.sqrt(to_host(row_squares(apart)))
+        difference = self._beside_train(X) - self.train_[place(neighbor)]
+        return float(self.scale_) * np.sqrt(to_host(row_squares(difference)))
 
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self).copy()
@@ -215,8 +215,9 @@ def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
             y_squares = y.square().sum(1)
             for rows in gen_batches(len(queries), max(1, TILE_SIZE // n_train)):
                 x = queries[rows]
-                apart = xp.addmm(y_squares, x, y.T, alpha=-2) + x.square().sum(1)[:, None]
-                near, where = apart.topk(min(k, len(y)), largest=False)
+                products = xp.addmm(y_squares, x, y.T, alpha=-2)
+                distance = products + x.square().sum(1)[:, None]
+                near, where = distance.topk(min(k, len(y)), largest=False)
                 # Merged with the nearest of earlier parts.
                 near = xp.cat([squared[rows], near], 1)
                 where = xp.cat([indices[rows], where + part.start], 1)

@@ -50,7 +50,7 @@ def unfrozen(estimator: Any) -> Any:
 
 
 def _inherits_from(model: Any, name: str, package: str) -> bool:
-    """Tell whether the model is of the class `name` of a package."""
+    """Return whether the model is of the class `name` of a package."""
     # By prefix: the classes are defined in modules below the package.
     return any(
         cls.__name__ == name and cls.__module__.startswith(package) for cls in type(model).__mro__
@@ -430,7 +430,7 @@ class ActivationReader:
             self.reader.device = None
 
     def _fits(self, n_samples: int, sample: Any, sizes: list[int]) -> bool:
-        """Tell whether the activations of all samples fit on the accelerator of the network."""
+        """Return whether the activations of all samples fit on the accelerator of the network."""
         device = self.reader.device
         if device is None:
             return False
@@ -492,7 +492,7 @@ def floats_on(device: Any, values: Any) -> Any:
 
 
 def free_bytes(device: Any) -> float:
-    """Return the memory that tensors may still take on a device; infinity if torch cannot tell."""
+    """Return the memory that tensors may still take on a device; infinity if unknown."""
     memory = getattr(sys.modules["torch"], device.type)
     if not hasattr(memory, "mem_get_info"):
         return math.inf

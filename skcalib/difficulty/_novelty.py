@@ -24,8 +24,8 @@ from ..utils._estimators import (
     indexable_samples,
     inner_fit_params,
     last_step,
-    left_out,
     make_folds,
+    run_folds,
     show_inner,
     warn_if_fitted,
 )
@@ -174,7 +174,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         else:
             cv = self.cv if given else self._splitter(n_samples, labels, groups)
             folds = make_folds(cv, X, labels, groups)
-            scores = left_out(partial(self._score_fold, X, labels, params), folds)
+            scores = run_folds(partial(self._score_fold, X, labels, params), folds)
         self.offset_ = _threshold(scores, self.contamination, weight, in_sample=in_sample)
         show_inner(self, self.scorer_)
         return self
@@ -319,7 +319,7 @@ def _threshold(
     below = float(scores[order[place - 1]])
     if below == -np.inf:
         warn(
-            "scorer must tell samples apart, got the lowest score, -inf, for more than "
+            "scorer must give samples different scores, got the lowest score, -inf, for more than "
             f"contamination={contamination} of them: no sample will be called an outlier."
         )
         return below

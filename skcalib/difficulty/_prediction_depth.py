@@ -222,7 +222,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
             Samples.
         y : array-like of shape (n_samples,), default=None
             Labels. With ``agree_with="label"`` they are what the probes have to agree with; with
-            ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
+            ``exclude_self=True`` they distinguish duplicates. Not used otherwise.
 
         Returns
         -------

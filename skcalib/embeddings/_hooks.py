@@ -268,7 +268,7 @@ class _Trace:
 
 
 def _is_inside(name: str, blocks: set[str]) -> bool:
-    """Tell whether a submodule is inside one of the blocks."""
+    """Return whether a submodule is inside one of the blocks."""
     return any(name.startswith(f"{block}.") for block in blocks)
 
 

@@ -57,7 +57,7 @@ def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {words}, got {value!r}.")
 
 
-def extremes(values: Tensor) -> tuple[float, float] | None:
+def find_extremes(values: Tensor) -> tuple[float, float] | None:
     """Return the least and the largest value, NaN if one is; None where values are not read.
 
     To read them would block an accelerator, and a tensor within torch.compile or vmap has none.
@@ -86,7 +86,7 @@ def check_tensor(name: str, value: object) -> Tensor:
 
 def check_non_negative(name: str, value: Tensor) -> None:
     """Raise if a weight is negative, infinite or NaN."""
-    found = extremes(value)
+    found = find_extremes(value)
     if found is not None and not 0 <= found[0] <= found[1] < math.inf:
         raise ValueError(
             f"{name} must be finite and not negative, got values from {found[0]:g} to "
@@ -260,7 +260,7 @@ class Batch(NamedTuple):
     def fraction(self, name: str, value: object, advice: str = "") -> Tensor:
         """Check that there is one number in [0, 1] per sample or position; return one per row."""
         fraction = self.per_sample(name, value)
-        found = extremes(fraction)
+        found = find_extremes(fraction)
         if found is not None and not 0 <= found[0] <= found[1] <= 1:
             raise ValueError(
                 f"{name} must be in [0, 1]{advice}, got values from {found[0]:g} to {found[1]:g}."
@@ -310,10 +310,10 @@ def check_batch(
     check_tensor("target", target)
     shape = logits.shape[:1]
     if logits.ndim == 1:
-        logits, target = _two_columns(logits, target)
+        logits, target = _make_two_columns(logits, target)
     elif logits.ndim > 2 and dense:
-        logits, target, shape = _positions_as_rows(logits, target)
-    counts = _counts(target, ignore_index)
+        logits, target, shape = _make_rows(logits, target)
+    counts = _mask_counted(target, ignore_index)
     if counts is not None:
         target = target.masked_fill(~counts, 0)
     logits, target = check_inputs(logits, target, soft=soft)
@@ -323,14 +323,14 @@ def check_batch(
         batch = Batch(logits.masked_fill(~counts.unsqueeze(1), 0), target, shape)
         factors.append(counts.to(logits.dtype))
     if weight is not None:
-        factors.append(_weight_of_labels(weight, batch))
+        factors.append(_weigh_labels(weight, batch))
     if sample_weight is not None:
         factors.append(batch.per_sample("sample_weight", sample_weight))
         check_non_negative("sample_weight", factors[-1])
     return Batch(*batch.rows, shape, reduce(torch.mul, factors)) if factors else batch
 
 
-def _counts(target: Tensor, ignore_index: int | None) -> Tensor | None:
+def _mask_counted(target: Tensor, ignore_index: int | None) -> Tensor | None:
     """Return the mask of labels other than `ignore_index`, None where all count."""
     check_ignore_index(ignore_index)
     if ignore_index is None:
@@ -342,7 +342,7 @@ def _counts(target: Tensor, ignore_index: int | None) -> Tensor | None:
     return target.long() != ignore_index  # a uint8 would be compared with 256 - 100
 
 
-def _two_columns(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _make_two_columns(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits z as (0, z), whose softmax is (1 - sigmoid(z), sigmoid(z)), and the target."""
     _check_logits(logits)
     if target.shape != logits.shape:
@@ -351,7 +351,7 @@ def _two_columns(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
             f"second of two classes, got shape {tuple(target.shape)}."
         )
     if target.is_floating_point():
-        found = extremes(target)
+        found = find_extremes(target)
         if found is not None and not 0 <= found[0] <= found[1] <= 1:
             raise ValueError(
                 "target must hold indices or probabilities of the second class, in [0, 1], got "
@@ -361,7 +361,7 @@ def _two_columns(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack([torch.zeros_like(logits), logits], 1), target
 
 
-def _positions_as_rows(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, torch.Size]:
+def _make_rows(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, torch.Size]:
     """Return logits and target with a row for every position, and the shape of the positions."""
     _check_logits(logits)
     shape = logits.shape[:1] + logits.shape[2:]
@@ -372,16 +372,16 @@ def _positions_as_rows(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, 
             f"floating-point tensor of shape {tuple(logits.shape)} of class probabilities, got "
             f"{target.dtype} of shape {tuple(target.shape)}."
         )
-    target = _classes_last(target) if soft else target.flatten()
-    return _classes_last(logits), target, shape
+    target = _move_classes_last(target) if soft else target.flatten()
+    return _move_classes_last(logits), target, shape
 
 
-def _classes_last(values: Tensor) -> Tensor:
+def _move_classes_last(values: Tensor) -> Tensor:
     """Return (n, K, d, ...) as (n d ..., K)."""
     return values.movedim(1, -1).flatten(0, -2)
 
 
-def _weight_of_labels(weight: Tensor, batch: Batch) -> Tensor:
+def _weigh_labels(weight: Tensor, batch: Batch) -> Tensor:
     """Return the class weight of the label of every row."""
     logits, target = batch.rows
     if target.is_floating_point():
@@ -421,7 +421,7 @@ def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[
             f"a floating-point tensor of shape {tuple(logits.shape)} of class probabilities, got "
             f"{target.dtype} of shape {tuple(target.shape)}."
         )
-    found = extremes(target)
+    found = find_extremes(target)
     if found is not None and not 0 <= found[0] <= found[1] < logits.shape[1]:
         hint = " (a single logit for two classes has shape (n,))" if logits.shape[1] == 1 else ""
         raise ValueError(
@@ -450,13 +450,13 @@ def _check_soft_target(target: Tensor, logits: Tensor, soft: bool) -> Tensor:
             f"target must have the shape {tuple(logits.shape)} of logits if it is a floating-"
             f"point tensor of class probabilities, got shape {tuple(target.shape)}."
         )
-    found = extremes(target)
+    found = find_extremes(target)
     if found is not None and not found[0] >= -NEGATIVE_TOLERANCE:
         raise ValueError(f"target must hold class probabilities, got {found[0]:g}.")
     # eps is 1e-3 in float16 and 8e-3 in bfloat16: such rows miss a sum of 1 by as much.
     tolerance = max(SUM_TOLERANCE, 2 * torch.finfo(target.dtype).eps)
     target = target.to(logits.dtype)
-    found = extremes(target.sum(1) - 1)
+    found = find_extremes(target.sum(1) - 1)
     if found is not None and not -tolerance <= found[0] <= found[1] <= tolerance:
         raise ValueError(
             "target must hold class probabilities, rows that sum to 1, got sums from "

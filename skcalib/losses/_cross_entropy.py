@@ -10,14 +10,14 @@ from torch import Tensor
 from ._base import CalibrationLoss, WeightedLoss, check_batch, check_range
 from ._softmax import (
     ExactSoftmax,
-    cross_entropy_terms,
-    expectation,
+    add_vmap,
+    average_over_target,
+    compute_cross_entropy,
+    compute_one_minus_p,
+    compute_target_nll,
     measure_from_label,
-    of_rows,
-    one_minus_p,
     softmax_vjp,
-    target_logit,
-    target_nll,
+    take_target_logit,
 )
 
 # Cross-entropy, and cross-entropy with smoothed labels.
@@ -59,7 +59,7 @@ def cross_entropy_loss(
     """
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    values = expectation(target_nll(logits, target), target)
+    values = average_over_target(compute_target_nll(logits, target), target)
     return batch.reduce(values, reduction)
 
 
@@ -133,10 +133,10 @@ def label_smoothing_loss(
     alpha = check_range("alpha", alpha, 0, 1)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    values = expectation(target_nll(logits, target), target)
+    values = average_over_target(compute_target_nll(logits, target), target)
     # With -log p_k = -log p_y + z_y - z_k, the smoothed labels add alpha times the mean of the
     # differences; a soft target has its mean logit in the place of z_y.
-    difference = target_logit(logits, target) - logits.mean(1)
+    difference = take_target_logit(logits, target) - logits.mean(1)
     return batch.reduce(values.add(difference, alpha=alpha), reduction)
 
 
@@ -193,7 +193,7 @@ class LabelSmoothingLoss(CalibrationLoss):
 # Brier score as a loss.
 
 
-@of_rows
+@add_vmap
 class _BrierScore(ExactSoftmax):
     """``sum_k r_k^2`` of the residual r = p - t of class indices, shape (n,), and the residual.
 
@@ -264,7 +264,7 @@ def brier_loss(
     if not target.is_floating_point():
         return batch.reduce(_BrierScore.apply(logits, target)[0], reduction)
     # The exact residual p - t: one minus a rounded p_y would lose its digits.
-    _, residual = cross_entropy_terms(logits, target)
+    _, residual = compute_cross_entropy(logits, target)
     return batch.reduce(residual.square().sum(1), reduction)
 
 
@@ -339,9 +339,9 @@ def poly_loss(
     epsilon = check_range("epsilon", epsilon, -1)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    nll = target_nll(logits, target)
+    nll = compute_target_nll(logits, target)
     # -log p = sum_j (1 - p)^j / j, so epsilon (1 - p) makes the first coefficient 1 + epsilon.
-    values = expectation(nll + epsilon * one_minus_p(nll), target)
+    values = average_over_target(nll + epsilon * compute_one_minus_p(nll), target)
     return batch.reduce(values, reduction)
 
 

@@ -16,12 +16,12 @@ from ._base import (
     check_range,
 )
 from ._softmax import (
-    expectation,
-    finite_slope,
-    largest_probabilities,
-    one_minus_p,
-    power,
-    target_nll,
+    average_over_target,
+    clamp_base,
+    compute_largest_probabilities,
+    compute_one_minus_p,
+    compute_power,
+    compute_target_nll,
 )
 
 # Focal loss: confident samples count less. Its exponent may depend on the sample (FLSD-53).
@@ -66,11 +66,11 @@ def focal_loss(
     check_flag("detach_weight", detach_weight)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    nll = target_nll(logits, target)
+    nll = compute_target_nll(logits, target)
     # For soft targets nll and factor have shape (n, K), one loss for every possible label; the
     # mean over t comes last.
-    factor = power(one_minus_p(nll.detach() if detach_weight else nll), gamma)
-    return batch.reduce(expectation(factor * nll, target), reduction)
+    factor = compute_power(compute_one_minus_p(nll.detach() if detach_weight else nll), gamma)
+    return batch.reduce(average_over_target(factor * nll, target), reduction)
 
 
 class FocalLoss(CalibrationLoss):
@@ -157,7 +157,9 @@ def _check_exponents(
     return exponents, limits
 
 
-def _sample_dependent_weight(nll: Tensor, gammas: list[float], thresholds: list[float]) -> Tensor:
+def _compute_sample_dependent_weight(
+    nll: Tensor, gammas: list[float], thresholds: list[float]
+) -> Tensor:
     """Return (1 - p)^gamma in the shape of `nll` = -log p, with gamma by the thresholds of p."""
     # From the largest threshold down, so that the smallest one above p decides.
     gamma_of_sample = torch.full_like(nll, gammas[-1])
@@ -166,9 +168,9 @@ def _sample_dependent_weight(nll: Tensor, gammas: list[float], thresholds: list[
         limit = -math.log(threshold) if threshold else math.inf
         gamma_of_sample = torch.where(nll > limit, gamma, gamma_of_sample)
     # One base for all exponents: it is kept from 0 if any of them has an infinite slope there.
-    base = one_minus_p(nll)
+    base = compute_one_minus_p(nll)
     for gamma in gammas:
-        base = finite_slope(base, gamma)
+        base = clamp_base(base, gamma)
     return base**gamma_of_sample
 
 
@@ -212,9 +214,11 @@ def sample_dependent_focal_loss(
     exponents, limits = _check_exponents(gammas, thresholds, detach_weight)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    nll = target_nll(logits, target)
-    factor = _sample_dependent_weight(nll.detach() if detach_weight else nll, exponents, limits)
-    return batch.reduce(expectation(factor * nll, target), reduction)
+    nll = compute_target_nll(logits, target)
+    factor = _compute_sample_dependent_weight(
+        nll.detach() if detach_weight else nll, exponents, limits
+    )
+    return batch.reduce(average_over_target(factor * nll, target), reduction)
 
 
 class SampleDependentFocalLoss(CalibrationLoss):
@@ -288,7 +292,7 @@ def _check_dual_focal(gamma: float, runner_up: str, detach_weight: bool = False)
     return check_range("gamma", gamma, 0)
 
 
-def _below_label(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
+def _compute_below_label(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
     """Compute the largest probability strictly below that of the label, shape (n,)."""
     # The logits rank the classes as the probabilities do, and do not tie where these underflow.
     gap = logits.gather(1, target.unsqueeze(1)) - logits
@@ -297,7 +301,7 @@ def _below_label(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
     return (log_proba - nearest).exp()  # log p_j = log p_y - (z_y - z_j)
 
 
-def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
+def _compute_below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
     """Compute for each class the largest probability strictly below its own, shape (n, K)."""
     # Only positions come out of the logits here; the gradient goes through nll. (searchsorted
     # warns of what is not contiguous.)
@@ -310,7 +314,7 @@ def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
     return torch.where(n_below > 0, (-nll).exp().gather(1, position), 0.0)
 
 
-def _largest_other(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
+def _compute_largest_other(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
     """Compute the largest probability of another class, (n,), or for every class, (n, K)."""
     if not target.is_floating_point():
         label = target.unsqueeze(1)
@@ -321,25 +325,27 @@ def _largest_other(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
     return torch.where(every == place[:, :1], top[:, 1:], top[:, :1]).exp()
 
 
-def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, runner_up: str) -> Tensor:
+def _compute_dual_weight(
+    logits: Tensor, target: Tensor, nll: Tensor, gamma: float, runner_up: str
+) -> Tensor:
     """Return (1 - p_y + p_j)^gamma in the shape of `nll`."""
     log_proba = -nll
     # A single class has no runner-up: p_j = 0.
     if logits.shape[1] == 1:
-        return power(one_minus_p(nll), gamma)
+        return compute_power(compute_one_minus_p(nll), gamma)
     if runner_up == "largest_other":
-        proba = _largest_other(logits, target, log_proba)
-        return power(proba - log_proba.expm1(), gamma)
+        proba = _compute_largest_other(logits, target, log_proba)
+        return compute_power(proba - log_proba.expm1(), gamma)
     if runner_up == "second_largest":
-        proba = largest_probabilities(logits, target, nll, 2)[:, 1]
+        proba = compute_largest_probabilities(logits, target, nll, 2)[:, 1]
         # One runner-up for the whole row, so the same one for every class of a soft target.
         proba = proba.unsqueeze(1) if target.is_floating_point() else proba
     elif target.is_floating_point():
-        proba = _below_every_class(logits, nll)
+        proba = _compute_below_every_class(logits, nll)
     else:
-        proba = _below_label(logits, target, log_proba)
+        proba = _compute_below_label(logits, target, log_proba)
     # 1 - p_y + p_j, with 1 - p_y = -expm1(log p_y).
-    return power(proba - log_proba.expm1(), gamma)
+    return compute_power(proba - log_proba.expm1(), gamma)
 
 
 def dual_focal_loss(
@@ -384,10 +390,13 @@ def dual_focal_loss(
     gamma = _check_dual_focal(gamma, runner_up, detach_weight)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    nll = target_nll(logits, target)
+    nll = compute_target_nll(logits, target)
     # The weight depends on the logits twice: through p_y (nll) and through p_j.
     terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
-    return batch.reduce(expectation(_weight(*terms, gamma, runner_up) * nll, target), reduction)
+    return batch.reduce(
+        average_over_target(_compute_dual_weight(*terms, gamma, runner_up) * nll, target),
+        reduction,
+    )
 
 
 class DualFocalLoss(CalibrationLoss):

@@ -11,22 +11,22 @@ from torch import Tensor
 from ._base import LARGEST, CalibrationLoss, check_batch, check_flag, check_range
 from ._softmax import (
     ExactSoftmax,
-    answer_residual,
-    cross_entropy_terms,
-    expectation,
+    add_gradients,
+    add_vmap,
+    average_over_target,
+    compute_answer_residual,
+    compute_cross_entropy,
+    compute_norm,
+    compute_target_nll,
     measure_from_label,
     nll_gradient,
-    of_rows,
-    plus,
     softmax_vjp,
-    target_nll,
-    vector_norm,
 )
 
 # Cross-entropy with a penalty: on confidence, of all samples or the hard ones, or on logits.
 
 
-@of_rows
+@add_vmap
 class _WithProduct(ExactSoftmax):
     """Cross-entropy and ``sum_k r_k z_k`` of the residual r, shape (n,); z - z_y and r, (n, K)."""
 
@@ -49,23 +49,23 @@ class _WithProduct(ExactSoftmax):
             difference, mean = above_label * grad.unsqueeze(1), grad * product
             if found is not None:
                 difference, mean = found[0] + difference, mean + found[1]
-            result = softmax_vjp(residual, label, difference, mean, plus(grad_nll, grad))
+            result = softmax_vjp(residual, label, difference, mean, add_gradients(grad_nll, grad))
         elif found is not None:
             result = softmax_vjp(residual, label, *found, grad_nll)
         else:
             result = nll_gradient(residual, grad_nll)
         if of_above is not None:
             of_label = of_above.sum(1, keepdim=True)
-            result = plus(result, of_above.scatter_add(1, label.unsqueeze(1), -of_label))
+            result = add_gradients(result, of_above.scatter_add(1, label.unsqueeze(1), -of_label))
         return result, None
 
 
-def _cross_entropy_and_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _compute_cross_entropy_and_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy -log p_t and the entropy H of every row, shape (n,)."""
     # H = logsumexp(z) - sum_k p_k z_k, and -log p_t = logsumexp(z) - sum_k t_k z_k.
     # Their difference is -log p_t - H = sum_k (p_k - t_k) z_k.
     if target.is_floating_point():
-        nll, residual = cross_entropy_terms(logits, target)
+        nll, residual = compute_cross_entropy(logits, target)
         return nll, nll - (residual * logits.clamp_min(-LARGEST)).sum(1)
     nll, product, *_ = _WithProduct.apply(logits, target)
     return nll, nll - product
@@ -108,7 +108,7 @@ def entropy_regularized_loss(
     alpha = check_range("alpha", alpha, 0)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    nll, entropy = _cross_entropy_and_entropy(logits, target)
+    nll, entropy = _compute_cross_entropy_and_entropy(logits, target)
     return batch.reduce(nll - alpha * entropy, reduction)
 
 
@@ -203,7 +203,7 @@ def difficulty_aware_loss(
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
     strength = alpha * batch.difficulty_weight(difficulty_weight).detach()
-    nll, entropy = _cross_entropy_and_entropy(logits, target)
+    nll, entropy = _compute_cross_entropy_and_entropy(logits, target)
     return batch.reduce(nll - strength * entropy, reduction)
 
 
@@ -299,8 +299,8 @@ def logit_norm_loss(
     strength, p = _check_logit_norm(strength, p)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    values = expectation(target_nll(logits, target), target)
-    return batch.reduce(values + strength * vector_norm(logits, p), reduction)
+    values = average_over_target(compute_target_nll(logits, target), target)
+    return batch.reduce(values + strength * compute_norm(logits, p), reduction)
 
 
 class LogitNormLoss(CalibrationLoss):
@@ -389,7 +389,7 @@ def _check_mmce(strength: float, weighted: bool, bandwidth: float) -> tuple[floa
 #
 # No term is negative, so nothing cancels, and equal confidences (d = 0) count once, all together.
 # The running sum itself is a cumulative sum: s_i = exp(r_i) * cumsum(a exp(-r))_i.
-def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> Tensor:
+def _compute_laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> Tensor:
     """Compute ``sqrt(Q)``; of many samples in n log n time and linear memory."""
     if len(confidence) <= FEW_SAMPLES:
         kernel = ((confidence.unsqueeze(1) - confidence).abs() / -bandwidth).exp()
@@ -405,7 +405,7 @@ def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> 
     return (squared > 0) * squared.clamp_min(torch.finfo(squared.dtype).tiny).sqrt()
 
 
-def _fractions(
+def _compute_fractions(
     sample_weight: Tensor | None, correct: Tensor, weighted: bool, like: Tensor
 ) -> Tensor | float:
     """Return the weights over their sum or, with `weighted`, over that of the (in)correct ones."""
@@ -463,10 +463,10 @@ def mmce_loss(
     strength, bandwidth = _check_mmce(strength, weighted, bandwidth)
     batch = check_batch(logits, target, sample_weight, ignore_index=ignore_index, soft=False)
     logits, target = batch.rows
-    nll, residual = cross_entropy_terms(logits, target)
-    gap, correct = answer_residual(logits, target, residual)
-    coefficient = gap * _fractions(batch.weight, correct, weighted, nll)
-    mmce = _laplace_norm(coefficient, gap + correct, bandwidth)
+    nll, residual = compute_cross_entropy(logits, target)
+    gap, correct = compute_answer_residual(logits, target, residual)
+    coefficient = gap * _compute_fractions(batch.weight, correct, weighted, nll)
+    mmce = _compute_laplace_norm(coefficient, gap + correct, bandwidth)
     # The (weighted) mean of a constant is the constant: added to every sample, it counts once.
     return batch.reduce(nll + strength * mmce, reduction)
 

@@ -8,8 +8,20 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_batch, check_option, check_range, check_tensor, extremes
-from ._softmax import class_nll, expectation, largest_probabilities, target_nll
+from ._base import (
+    CalibrationLoss,
+    check_batch,
+    check_option,
+    check_range,
+    check_tensor,
+    find_extremes,
+)
+from ._softmax import (
+    average_over_target,
+    compute_class_nll,
+    compute_largest_probabilities,
+    compute_target_nll,
+)
 
 _CONFIDENCES = ("msp", "margin", "entropy")
 
@@ -19,22 +31,22 @@ def _check_parameters(strength: float, confidence: str) -> float:
     return check_range("strength", strength, 0)
 
 
-def _confidence(logits: Tensor, target: Tensor, nll: Tensor, kind: str) -> Tensor:
+def _compute_confidence(logits: Tensor, target: Tensor, nll: Tensor, kind: str) -> Tensor:
     """Compute the confidence of each sample, larger = more confident."""
     n_classes = logits.shape[1]
     if kind == "entropy":
         # -H / log K with H = sum_k p_k (-log p_k); for K = 1, where H = 0, over log 2, not log 1.
         # A class with a logit of -inf has p log p = 0; an infinite log p would make it NaN.
-        every_nll = class_nll(logits).clamp_max(torch.finfo(logits.dtype).max)
+        every_nll = compute_class_nll(logits).clamp_max(torch.finfo(logits.dtype).max)
         return -((-every_nll).exp() * every_nll).sum(1) / math.log(max(n_classes, 2))
     # A single class has no second-largest probability; its margin is its probability.
     if kind == "msp" or n_classes == 1:
-        return largest_probabilities(logits, target, nll).squeeze(1)
-    first, second = largest_probabilities(logits, target, nll, 2).unbind(1)
+        return compute_largest_probabilities(logits, target, nll).squeeze(1)
+    first, second = compute_largest_probabilities(logits, target, nll, 2).unbind(1)
     return first - second
 
 
-def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
+def _take_next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
     """Return the values of the next sample of the batch, the first after the last.
 
     Samples of weight 0 are skipped, as if they were not in the batch.
@@ -140,7 +152,7 @@ class CorrectnessHistory:
                 f"index must be a 1-D integer tensor, got {kind} of shape {tuple(index.shape)}."
             )
         n_samples = len(self.n_seen)
-        found = extremes(index) if len(index) else None
+        found = find_extremes(index) if len(index) else None
         if found is not None and not 0 <= found[0] <= found[1] < n_samples:
             raise ValueError(
                 f"index must hold positions in [0, {n_samples - 1}], got values from {found[0]} "
@@ -190,14 +202,14 @@ def correctness_ranking_loss(
     batch = check_batch(logits, target, sample_weight, ignore_index=ignore_index, dense=False)
     logits, target = batch.rows
     past = batch.fraction("history", history).detach()
-    nll = target_nll(logits, target)
-    confident = _confidence(logits, target, nll, confidence)
-    difference = past - _next_sample(past, batch.weight)
+    nll = compute_target_nll(logits, target)
+    confident = _compute_confidence(logits, target, nll, confidence)
+    difference = past - _take_next_sample(past, batch.weight)
     # The difference of confidence, positive in the order of the history, should reach
     # |c_i - c_j|. Where c_i = c_j both are 0, and the slope of relu at 0 is 0: no ranking.
-    wanted = difference.sign() * (confident - _next_sample(confident, batch.weight))
+    wanted = difference.sign() * (confident - _take_next_sample(confident, batch.weight))
     penalty = (difference.abs() - wanted).relu()
-    return batch.reduce(expectation(nll, target) + strength * penalty, reduction)
+    return batch.reduce(average_over_target(nll, target) + strength * penalty, reduction)
 
 
 class CorrectnessRankingLoss(CalibrationLoss):

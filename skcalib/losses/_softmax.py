@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 
-def of_rows(function: type[torch.autograd.Function]) -> type[torch.autograd.Function]:
+def add_vmap(function: type[torch.autograd.Function]) -> type[torch.autograd.Function]:
     """Add to a function of autograd, of tensors with one row per sample, what ``vmap`` needs.
 
     Also store the signature of its forward pass: torch looks it up in every call, which takes a
@@ -55,7 +55,7 @@ def of_rows(function: type[torch.autograd.Function]) -> type[torch.autograd.Func
     return function
 
 
-@of_rows
+@add_vmap
 class ExactSoftmax(torch.autograd.Function):
     """Cross-entropy of class indices, shape (n,), and the residual p - t, shape (n, K).
 
@@ -122,17 +122,17 @@ def softmax_vjp(
     product is ``p * (v - mean)``, with ``p_y = residual_y + 1`` at the label. `difference` is
     overwritten: on the CPU, new memory costs more time than the product.
     """
-    shift = plus(grad_nll, -mean).unsqueeze(1)
+    shift = add_gradients(grad_nll, -mean).unsqueeze(1)
     product = difference.add_(shift).mul_(residual)
     return product.scatter_add_(1, label.unsqueeze(1), -mean.unsqueeze(1))
 
 
-def plus(first: Tensor | None, second: Tensor) -> Tensor:
+def add_gradients(first: Tensor | None, second: Tensor) -> Tensor:
     """Return the sum of two gradients; None stands for 0."""
     return second if first is None else first + second
 
 
-def class_nll(logits: Tensor) -> Tensor:
+def compute_class_nll(logits: Tensor) -> Tensor:
     """Return -log p_k of every class, shape (n, K), with a small relative error."""
     # -log p_k = (z_top - z_k) + log(1 + rest), rest = sum of exp(z_j - z_top) over all j but top.
     # Neither term is negative, so nothing cancels; a class that ties with top counts 1 in rest.
@@ -142,7 +142,7 @@ def class_nll(logits: Tensor) -> Tensor:
     return gap + rest.log1p()
 
 
-def cross_entropy_terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def compute_cross_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy, shape (n,), and the residual p - t, shape (n, K).
 
     Both are differentiable, twice and more. The residual is exact however small, for one-hot
@@ -150,39 +150,39 @@ def cross_entropy_terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
     """
     if not target.is_floating_point():
         return ExactSoftmax.apply(logits, target)
-    nll = class_nll(logits)
+    nll = compute_class_nll(logits)
     likely = torch.expm1(-nll) + (1 - target)  # p - t where p > 1/2 and both may be near 1
     # Both branches are finite, so the one not taken adds a gradient of 0, not NaN.
     residual = torch.where(nll < math.log(2), likely, (-nll).exp() - target)
     return (target * nll).sum(1), residual
 
 
-def target_nll(logits: Tensor, target: Tensor) -> Tensor:
+def compute_target_nll(logits: Tensor, target: Tensor) -> Tensor:
     """Return -log p of the label, shape (n,), or of every class, (n, K), for soft targets."""
     if target.is_floating_point():
-        return class_nll(logits)
-    return cross_entropy_terms(logits, target)[0]
+        return compute_class_nll(logits)
+    return compute_cross_entropy(logits, target)[0]
 
 
-def target_logit(logits: Tensor, target: Tensor) -> Tensor:
+def take_target_logit(logits: Tensor, target: Tensor) -> Tensor:
     """Return the logit of the label, shape (n,); for soft targets the mean over them."""
     if target.is_floating_point():
         return (target * logits).sum(1)
     return logits.gather(1, target.unsqueeze(1)).squeeze(1)
 
 
-def expectation(values: Tensor, target: Tensor) -> Tensor:
-    """Return the mean over the target of what :func:`target_nll` led to, shape (n,)."""
+def average_over_target(values: Tensor, target: Tensor) -> Tensor:
+    """Return the mean over the target of what :func:`compute_target_nll` led to, shape (n,)."""
     return (target * values).sum(1) if target.is_floating_point() else values
 
 
-def largest_probabilities(
+def compute_largest_probabilities(
     logits: Tensor, target: Tensor, nll: Tensor, n_largest: int = 1
 ) -> Tensor:
     """Return the largest probabilities of each row, shape (n, n_largest), without a new softmax.
 
-    `nll` is what :func:`target_nll` returned: of every class for a soft target; of the label for
-    a hard one, and then ``log p_k = log p_y + z_k - z_y``.
+    `nll` is what :func:`compute_target_nll` returned: of every class for a soft target; of the
+    label for a hard one, and then ``log p_k = log p_y + z_k - z_y``.
     """
     if target.is_floating_point():
         return (-nll.topk(n_largest, largest=False).values).exp()
@@ -190,7 +190,9 @@ def largest_probabilities(
     return (top - logits.gather(1, target.unsqueeze(1)) - nll.unsqueeze(1)).exp()
 
 
-def answer_residual(logits: Tensor, label: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
+def compute_answer_residual(
+    logits: Tensor, label: Tensor, residual: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return the confidence minus the correctness of every row, and the correctness, shape (n,).
 
     A row is correct if no class is above its label. Then the difference is ``p_y - 1``, else the
@@ -203,17 +205,17 @@ def answer_residual(logits: Tensor, label: Tensor, residual: Tensor) -> tuple[Te
     return residual.gather(1, answer).squeeze(1), correct.squeeze(1)
 
 
-def one_minus_p(nll: Tensor) -> Tensor:
+def compute_one_minus_p(nll: Tensor) -> Tensor:
     """Return 1 - p from -log p, exact however small."""
     return -torch.expm1(-nll)
 
 
-def power(base: Tensor, exponent: float) -> Tensor:
+def compute_power(base: Tensor, exponent: float) -> Tensor:
     """Return ``base ** exponent`` for base >= 0, with a finite gradient at 0."""
-    return finite_slope(base, exponent) ** exponent
+    return clamp_base(base, exponent) ** exponent
 
 
-def finite_slope(base: Tensor, exponent: float) -> Tensor:
+def clamp_base(base: Tensor, exponent: float) -> Tensor:
     """Return a base whose power with an exponent in (0, 1) has a finite slope at 0.
 
     The slope is infinite there; it is taken as 0, the limit of its product with the cross-entropy,
@@ -222,7 +224,7 @@ def finite_slope(base: Tensor, exponent: float) -> Tensor:
     return base.clamp_min(torch.finfo(base.dtype).tiny) if 0 < exponent < 1 else base
 
 
-def vector_norm(values: Tensor, order: float) -> Tensor:
+def compute_norm(values: Tensor, order: float) -> Tensor:
     """Return the norm of each row, (n,), without over- or underflow of powers."""
     # A sum alone: no power, nothing to scale. The slope of abs at 0 is 0.
     if order == 1:

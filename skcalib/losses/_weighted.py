@@ -15,7 +15,13 @@ from ._base import (
     check_non_negative,
     check_range,
 )
-from ._softmax import cross_entropy_terms, expectation, power, target_nll, vector_norm
+from ._softmax import (
+    average_over_target,
+    compute_cross_entropy,
+    compute_norm,
+    compute_power,
+    compute_target_nll,
+)
 
 # Cross-entropy weighted by the generalized Brier score: BSCE and BSCE-GRA.
 
@@ -25,11 +31,11 @@ def _check_bsce(order: float, exponent: float, detach_weight: bool = False) -> t
     return check_range("order", order, 1, math.inf), check_range("exponent", exponent, 0)
 
 
-def _norm_power(residual: Tensor, order: float, exponent: float) -> Tensor:
+def _compute_norm_power(residual: Tensor, order: float, exponent: float) -> Tensor:
     """Compute ``||p - t||_order ^ exponent`` from the residual p - t."""
     if order == 2:  # without the square root, whose slope at 0 is infinite
-        return power(residual.square().sum(1), exponent / 2)
-    return power(vector_norm(residual, order), exponent)
+        return compute_power(residual.square().sum(1), exponent / 2)
+    return compute_power(compute_norm(residual, order), exponent)
 
 
 def bsce_loss(
@@ -71,9 +77,9 @@ def bsce_loss(
     order, exponent = _check_bsce(order, exponent, detach_weight)
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
-    nll, residual = cross_entropy_terms(logits, target)
+    nll, residual = compute_cross_entropy(logits, target)
     # d(u nll)/dz = u (p - t) + nll du/dz; with u constant (BSCE-GRA) the first term is left.
-    factor = _norm_power(residual.detach() if detach_weight else residual, order, exponent)
+    factor = _compute_norm_power(residual.detach() if detach_weight else residual, order, exponent)
     return batch.reduce(factor * nll, reduction)
 
 
@@ -251,7 +257,7 @@ def _check_uncertainty(uncertainty: Uncertainty | None) -> None:
         )
 
 
-def _measured(uncertainty: Uncertainty, logits: Tensor, target: Tensor) -> Tensor:
+def _measure(uncertainty: Uncertainty, logits: Tensor, target: Tensor) -> Tensor:
     """Return the checked values of `uncertainty`, (n,) or, for soft targets, also (n, K)."""
     name = "the value of uncertainty"
     weight = uncertainty(logits.detach(), target)
@@ -315,11 +321,11 @@ def uncertainty_weighted_loss(
         factor = batch.difficulty_weight(difficulty_weight).detach()
     else:
         # The logits are detached already; the function may have trainable parameters of its own.
-        factor = _measured(uncertainty, logits, target).detach()
+        factor = _measure(uncertainty, logits, target).detach()
     # One factor per sample is the same for every class of a soft target.
     if target.is_floating_point() and factor.ndim == 1:
         factor = factor.unsqueeze(1)
-    values = expectation(factor * target_nll(logits, target), target)
+    values = average_over_target(factor * compute_target_nll(logits, target), target)
     return batch.reduce(values, reduction)
 
 

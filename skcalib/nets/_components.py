@@ -39,7 +39,7 @@ def check_criterion(criterion: Any) -> frozenset[str]:
 
 
 def uses(criterion: Any, *names: str) -> bool:
-    """Tell whether a loss of :mod:`skcalib.losses` needs one of these keywords."""
+    """Return whether a loss of :mod:`skcalib.losses` needs one of these keywords."""
     return any(getattr(criterion, f"uses_{name}", False) for name in names)
 
 

@@ -116,7 +116,7 @@ def wrap(dataset: Any, samples: NDArray[np.intp] | None, *, own_collate: bool) -
 
 
 def is_plain(dataset: Any) -> bool:
-    """Tell whether `dataset` is skorch's own over arrays, read without transformation."""
+    """Return whether `dataset` is skorch's own over arrays, read without transformation."""
     if type(dataset) is not skorch.dataset.Dataset:  # a subclass may transform its items
         return False
     plain = np.ndarray | Tensor
@@ -134,7 +134,7 @@ def collate(items: Any, *, collate_fn: Any) -> Any:
 
 
 def batches_items(iterator: Any, params: Mapping[str, Any]) -> bool:
-    """Tell whether `iterator` constructs a DataLoader that makes batches out of items."""
+    """Return whether `iterator` constructs a DataLoader that makes batches out of items."""
     while isinstance(iterator, partial):
         iterator = iterator.func
     loader = isinstance(iterator, type) and issubclass(iterator, DataLoader)
@@ -295,7 +295,7 @@ class FitState:
     raise_if_interrupted: Callable[[], None] = lambda: None  # of raise_ctrl_c
 
     def once(self, what: str) -> bool:
-        """Tell whether this is the first time in the fit that `what` comes up."""
+        """Return whether this is the first time in the fit that `what` comes up."""
         first = what not in self.done
         self.done.add(what)
         return first

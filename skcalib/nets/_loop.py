@@ -115,7 +115,7 @@ class TrainingLoop(NetComponents):
             self._fit_ = None
 
     def _is_fresh(self, *, restart: bool) -> bool:
-        """Tell whether a fit starts anew, as it does after `initialize` alone, too."""
+        """Return whether a fit starts anew, as it does after `initialize` alone, too."""
         return restart or not (self.initialized_ and hasattr(self, "classes_inferred_"))
 
     def check_data(self, X: Any, y: Any = None) -> None:

@@ -45,9 +45,9 @@ from ..utils._estimators import (
     class_columns,
     fit_clone,
     inner_fit_params,
-    left_out,
     make_folds,
     predict_labels,
+    run_folds,
     samples_and_labels,
     warn_if_fitted,
 )
@@ -319,7 +319,7 @@ class SelectiveClassifier(DelegatingClassifier):
             evaluated = _evaluate(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
             evaluate = partial(self._evaluate_fold, X, labels, params)
-            evaluated = left_out(evaluate, folds, self.n_jobs, self.verbose)
+            evaluated = run_folds(evaluate, folds, self.n_jobs, self.verbose)
         return self._find_threshold(evaluated, codes)
 
     def _fit_to_shares(self, X: Any, y: Any, groups: Any) -> Self:

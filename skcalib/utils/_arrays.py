@@ -110,7 +110,7 @@ def check_readable(values: Any, *, name: str) -> None:
 
 
 def is_soft(y: Any) -> bool:
-    """Tell whether `y` has the shape of shares: two axes, and several columns."""
+    """Return whether `y` has the shape of soft labels: two axes, and several columns."""
     if isinstance(y, list | tuple):
         first = y[0] if len(y) else None
         return isinstance(first, list | tuple | np.ndarray) and len(first) > 1
@@ -136,7 +136,7 @@ def check_not_nested(values: Any, *, name: str) -> None:
 
 
 def is_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which entries are None, NaN, NaT or NA."""
+    """Return which entries are None, NaN, NaT or NA."""
     # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
     return np.array(
         [x is None or type(x).__name__ == "NAType" or bool(x != x) for x in entries], dtype=bool

@@ -194,7 +194,7 @@ def plain_module(module: Any) -> Any:
 
 
 def on_accelerator(values: Any) -> bool:
-    """Tell whether values are a dense torch tensor on a device that numpy cannot read."""
+    """Return whether values are a dense torch tensor on a device that numpy cannot read."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(values, torch.Tensor):
         return False
@@ -605,7 +605,7 @@ def _gathered(
 
 
 def is_chunked(values: Any) -> TypeGuard[Any]:
-    """Tell whether `values` is a collection of dask, an array or another; dask is not imported."""
+    """Return whether `values` is a collection of dask; dask is not imported."""
     kind = type(values)
     return kind.__module__.split(".")[0] == "dask" and hasattr(kind, "__dask_graph__")
 

@@ -177,11 +177,11 @@ def trusted_types() -> list[str]:
     In use: ``skops.io.load("model.skops", trusted=skcalib.trusted_types())``, and
     ``mlflow.sklearn.log_model(model, skops_trusted_types=skcalib.trusted_types())``.
     """
-    package = __name__.partition(".")[0]
+    root = __name__.partition(".")[0]
     names = set()
-    for room in _PACKAGES:
-        folder = import_module(f"{package}.{room}")
-        for module in walk_packages(folder.__path__, f"{package}.{room}."):
+    for name in _PACKAGES:
+        package = import_module(f"{root}.{name}")
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
             names |= {
                 f"{module.name}.{value.__name__}"

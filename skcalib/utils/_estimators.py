@@ -125,7 +125,7 @@ Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 def takes(function: Any, name: str) -> bool:
-    """Tell whether a function or class takes an argument of that name, or any by ``**kwargs``."""
+    """Return whether a function takes an argument of that name, or any by ``**kwargs``."""
     parameters = signature(function).parameters.values()
     return any(p.kind is Parameter.VAR_KEYWORD or p.name == name for p in parameters)
 
@@ -314,7 +314,7 @@ def make_folds(
 
 
 def lists_folds(cv: Any) -> bool:
-    """Tell whether `cv` is neither a number of folds nor a splitter, but the folds themselves."""
+    """Return whether `cv` is neither a number nor a splitter, but the folds themselves."""
     return not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
 
 
@@ -338,21 +338,21 @@ def _grouped(cv: Any, groups: Any) -> Any:
     return StratifiedGroupKFold(5 if cv is None else int(cv))
 
 
-def left_out(
-    judge: Callable[..., NDArray],
+def run_folds(
+    of_fold: Callable[..., NDArray],
     folds: Folds,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> NDArray:
-    """Return the rows of ``judge(train, test)`` of all folds, in the order of the samples.
+    """Return the rows of ``of_fold(train, test)`` of all folds, in the order of the samples.
 
-    `judge` has to be picklable for the processes of `n_jobs`: not a function inside a function.
+    `of_fold` has to be picklable for the processes of `n_jobs`: not a function inside a function.
     """
-    parts = Parallel(n_jobs=n_jobs, verbose=verbose)(delayed(judge)(*fold) for fold in folds)
-    together = np.concatenate(parts)
-    values = np.empty_like(together)
+    parts = Parallel(n_jobs=n_jobs, verbose=verbose)(delayed(of_fold)(*fold) for fold in folds)
+    joined = np.concatenate(parts)
+    values = np.empty_like(joined)
     # joblib returns the parts in the order of the folds.
-    values[np.concatenate([test for _, test in folds])] = together
+    values[np.concatenate([test for _, test in folds])] = joined
     return values
 
 
@@ -371,8 +371,8 @@ def out_of_fold(
 ) -> NDArray[np.floating]:
     """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
     columns = partial(class_columns, classes=classes, method=method, leave_out=leave_out)
-    judge = partial(_columns_of_fold, estimator, X, y, columns, params)
-    return left_out(judge, folds, n_jobs, verbose)
+    of_fold = partial(_columns_of_fold, estimator, X, y, columns, params)
+    return run_folds(of_fold, folds, n_jobs, verbose)
 
 
 def _columns_of_fold(
@@ -691,7 +691,7 @@ def fit_difficulty(
 
 
 def _resamples(step: Any) -> bool:
-    """Tell whether a step is a sampler, as in imbalanced-learn, which acts in `fit` alone."""
+    """Return whether a step is a sampler, as in imbalanced-learn, which acts in `fit` alone."""
     return hasattr(step, "fit_resample")
 
 

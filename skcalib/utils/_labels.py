@@ -473,9 +473,8 @@ def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.i
     categorical = _categories(values)
     if categorical is not None:
         codes = np.asarray(categorical.codes).astype(np.intp)
-        used, codes = np.unique(
-            np.where(codes < 0, len(categorical.categories), codes), False, True
-        )
+        codes = np.where(codes < 0, len(categorical.categories), codes)
+        used, codes = np.unique(codes, return_inverse=True)
         return _named([*categorical.categories, None], used), codes
     array = as_array(values, name=name)
     if array.dtype.kind in "biuU":

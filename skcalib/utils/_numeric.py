@@ -48,7 +48,7 @@ def iter_blocks(
 
 
 def _along_rows(block: Any) -> bool:
-    """Tell whether to reduce along the rows: of blocks with many columns, and of tensors."""
+    """Return whether to reduce along the rows: of blocks with many columns, and of tensors."""
     return block.shape[1] > FEW_COLUMNS or not isinstance(block, np.ndarray)
 
 

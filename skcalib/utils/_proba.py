@@ -83,7 +83,7 @@ def iter_proba_blocks(
 
 
 def _block_is_valid(block: Any) -> bool:
-    """Tell whether all values are in [0, 1] and all rows sum to 1, within the tolerances."""
+    """Return whether all values are in [0, 1] and all rows sum to 1, within the tolerances."""
     xp = np if isinstance(block, np.ndarray) else back_end(block)[0]
     # In the dtype of the block, so that 1.00001 rounded to float32 is within the tolerance.
     kind = np.float64 if block.dtype == xp.float64 else np.float32
@@ -147,7 +147,7 @@ def check_values(proba: NDArray[Any], *, name: str = "y_proba") -> None:
 
 
 def holds_proba(scores: NDArray[Any]) -> bool:
-    """Tell whether every row of (n, K) could be class probabilities."""
+    """Return whether every row of (n, K) could be class probabilities."""
     return all(_block_is_valid(block) for _, block in iter_blocks(scores))
 
 
@@ -177,9 +177,9 @@ def with_unseen(proba: NDArray[Any], count: float) -> NDArray[np.float64]:
     return (count * proba + 4 / n_classes) / (count + 4)
 
 
-# Labels as shares of people, (n_samples, n_classes), with rows that sum to 1.
+# Soft labels: shares of people, (n_samples, n_classes), with rows that sum to 1.
 #
-# A sample with shares counts as one row for every class with a positive share, weighted by it.
+# Such a sample counts as one row for every class with a positive share, weighted by it.
 
 
 class ExpandedRows(NamedTuple):
@@ -191,7 +191,7 @@ class ExpandedRows(NamedTuple):
 
 
 def as_soft_labels(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
-    """Return shares as float64, (n_samples, n_classes); rounding below 0 counts as 0."""
+    """Return soft labels as float64, (n_samples, n_classes); rounding below 0 counts as 0."""
     try:
         shares = as_proba(y, name=name)
         check_values(shares, name=name)
@@ -435,7 +435,7 @@ def _match_all(
 
 
 def _seem_swapped(y_true: ArrayLike, y_proba: ArrayLike) -> bool:
-    """Tell whether the two arguments would be valid in the other order."""
+    """Return whether the two arguments would be valid in the other order."""
     try:
         as_labels(y_proba, name="")
         check_values(as_proba(y_true))

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from skcalib.losses._softmax import (
-    class_nll,
-    cross_entropy_terms,
-    largest_probabilities,
+    compute_class_nll,
+    compute_cross_entropy,
+    compute_largest_probabilities,
+    compute_norm,
+    compute_power,
+    compute_target_nll,
     miss_probability,
-    power,
-    target_logit,
-    target_nll,
-    vector_norm,
+    take_target_logit,
 )
 
 
@@ -21,11 +21,11 @@ from skcalib.losses._softmax import (
 def test_digits_survive_where_log_softmax_has_lost_them(lead):
     logits = torch.tensor([[lead, 0.0, 0.0]])
     exact = math.log1p(2 * math.exp(-lead))
-    nll, residual = cross_entropy_terms(logits, torch.tensor([0]))
+    nll, residual = compute_cross_entropy(logits, torch.tensor([0]))
     assert nll.item() == pytest.approx(exact, rel=1e-6)
     assert residual[0, 0].item() == pytest.approx(math.expm1(-exact), rel=1e-6)
-    assert class_nll(logits)[0, 0].item() == pytest.approx(exact, rel=1e-6)
-    _, residual = cross_entropy_terms(logits, torch.tensor([[1.0, 0.0, 0.0]]))
+    assert compute_class_nll(logits)[0, 0].item() == pytest.approx(exact, rel=1e-6)
+    _, residual = compute_cross_entropy(logits, torch.tensor([[1.0, 0.0, 0.0]]))
     assert residual[0, 0].item() == pytest.approx(math.expm1(-exact), rel=1e-6)
     if lead > 17:
         assert torch.nn.functional.cross_entropy(logits, torch.tensor([0])) == 0
@@ -33,7 +33,7 @@ def test_digits_survive_where_log_softmax_has_lost_them(lead):
 
 def test_gradient_keeps_its_digits_too():
     logits = torch.tensor([[40.0, 0.0, 0.0]], requires_grad=True)
-    cross_entropy_terms(logits, torch.tensor([0]))[0].sum().backward()
+    compute_cross_entropy(logits, torch.tensor([0]))[0].sum().backward()
     small = math.exp(-40)
     expected = torch.tensor([[-2 * small, small, small]])
     torch.testing.assert_close(logits.grad, expected, rtol=1e-6, atol=0)
@@ -45,7 +45,7 @@ def test_terms_and_their_derivatives_are_those_of_softmax():
     weight, mix = torch.randn(6).double(), torch.randn(6, 4).double()
 
     def ours(z):
-        nll, residual = cross_entropy_terms(z, label)
+        nll, residual = compute_cross_entropy(z, label)
         return (weight * nll).sum() + (mix * residual**2).sum()
 
     def plain(z):
@@ -64,7 +64,7 @@ def test_terms_and_their_derivatives_are_those_of_softmax():
 
 def test_the_graph_can_be_walked_twice():
     logits = torch.randn(3, 4, requires_grad=True)
-    nll, residual = cross_entropy_terms(logits, torch.tensor([0, 1, 2]))
+    nll, residual = compute_cross_entropy(logits, torch.tensor([0, 1, 2]))
     value = (nll + residual.square().sum(1)).sum()
     value.backward(retain_graph=True)
     first = logits.grad.clone()
@@ -74,7 +74,7 @@ def test_the_graph_can_be_walked_twice():
 
 def test_nan_is_not_hidden():
     logits = torch.tensor([[float("nan"), 0.0]])
-    assert cross_entropy_terms(logits, torch.tensor([1]))[0].isnan()
+    assert compute_cross_entropy(logits, torch.tensor([1]))[0].isnan()
 
 
 @pytest.mark.parametrize("n_largest", [1, 2])
@@ -83,14 +83,16 @@ def test_largest_probabilities(n_largest):
     expected = torch.softmax(logits, 1).sort(descending=True).values[:, :n_largest]
     label = torch.tensor([0, 1, 2, 3, 0])
     for target in (label, torch.softmax(torch.randn(5, 4).double(), 1)):
-        nll = target_nll(logits, target)
-        torch.testing.assert_close(largest_probabilities(logits, target, nll, n_largest), expected)
+        nll = compute_target_nll(logits, target)
+        torch.testing.assert_close(
+            compute_largest_probabilities(logits, target, nll, n_largest), expected
+        )
 
 
 def test_target_logit():
     logits = torch.tensor([[1.0, 4.0], [2.0, 6.0]])
-    assert target_logit(logits, torch.tensor([1, 0])).tolist() == [4, 2]
-    assert target_logit(logits, torch.tensor([[0.5, 0.5], [0.25, 0.75]])).tolist() == [2.5, 5]
+    assert take_target_logit(logits, torch.tensor([1, 0])).tolist() == [4, 2]
+    assert take_target_logit(logits, torch.tensor([[0.5, 0.5], [0.25, 0.75]])).tolist() == [2.5, 5]
 
 
 def test_miss_probability():
@@ -102,7 +104,7 @@ def test_miss_probability():
 @pytest.mark.parametrize("exponent", [0, 0.25, 0.5, 1, 1.5, 2, 4])
 def test_power_has_a_finite_slope_at_zero(exponent):
     base = torch.tensor([0.0, 1e-30, 0.25, 1.0], requires_grad=True)
-    value = power(base, exponent)
+    value = compute_power(base, exponent)
     value.sum().backward()
     assert base.grad.isfinite().all()
     torch.testing.assert_close(value[1:], base.detach()[1:] ** exponent)
@@ -118,4 +120,4 @@ def test_vector_norm_neither_over_nor_underflows(order):
         2e-30 * 2 ** (1 / order),
         0,
     ]
-    assert vector_norm(values, order).tolist() == pytest.approx(expected, rel=1e-6)
+    assert compute_norm(values, order).tolist() == pytest.approx(expected, rel=1e-6)
