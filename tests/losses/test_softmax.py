@@ -10,9 +10,9 @@ from skcalib.losses._softmax import (
     compute_cross_entropy,
     compute_largest_probabilities,
     compute_norm,
+    compute_one_minus_p,
     compute_power,
     compute_target_nll,
-    miss_probability,
     take_target_logit,
 )
 
@@ -98,7 +98,7 @@ def test_target_logit():
 def test_miss_probability():
     nll = torch.tensor([0.0, 1e-40, 1e-10, 1.0, 1e4], dtype=torch.float64)
     expected = [0, 1e-40, 1e-10 - 5e-21, 1 - math.exp(-1), 1]
-    assert miss_probability(nll).tolist() == pytest.approx(expected, rel=1e-15)
+    assert compute_one_minus_p(nll).tolist() == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize("exponent", [0, 0.25, 0.5, 1, 1.5, 2, 4])
