@@ -190,7 +190,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         SkcalibWarning
             If X seems to hold probabilities and ``input="logits"``, if the weights sum to less
             than half the number of samples, or if X and `y` seem to be in another order: what
-            :func:`~skcalib.metrics.check_alignment` says of them.
+            :func:`~skcalib.metrics.check_alignment` finds in them.
         """
         if groups is not None:
             groups = encode_groups(groups, _num_samples(X))[1]
@@ -390,7 +390,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
     def _fit_aligned(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: Any = None
     ) -> Self:
-        """Fit as `fit` does, to scores that surely belong to the labels, such as out-of-fold."""
+        """Fit as `fit` does, to scores in the order of the labels, such as out-of-fold ones."""
         return self._check_and_fit(X, y, sample_weight, groups, aligned=True)
 
     def _check_and_fit_chunks(
@@ -444,7 +444,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         return scores
 
     def _read_labels(self, y: Any, scores: NDArray) -> tuple[NDArray, Any]:
-        """Return the label of every column, and the column of every sample's label or shares."""
+        """Return the label of every column; and every sample's column, or its soft label."""
         # One column is the score of the second of two classes.
         n_classes = max(2, scores.shape[1])
         if is_soft(y):
@@ -452,14 +452,14 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             if classes is not None:
                 what = "one for every column of X"
                 check_column_labels(classes, n_classes, what=what, name="classes")
-            shares, classes = match_soft_labels(
+            soft_labels, classes = match_soft_labels(
                 as_soft_labels(y, name="y"),
                 column_names(y),
                 classes,
                 n_classes,
                 names=("y", "X", "classes"),
             )
-            return classes, shares
+            return classes, soft_labels
         labels = check_class_labels(y)
         if self.classes is not None:
             classes = column_or_1d(self.classes)

@@ -144,7 +144,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             HasMethods(["fit", "decision_function"]),
         ],
         "calibrator": [PostHocCalibrator, StrOptions(set(CALIBRATORS)), None],
-        # "prefit", from older releases of scikit-learn: the error of `fit` says what replaces it.
+        # "prefit", from older releases of scikit-learn: the error of `fit` names what replaces it.
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
         "ensemble": ["boolean"],
@@ -226,7 +226,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 "pass a trained classifier as sklearn.frozen.FrozenEstimator(classifier)."
             )
         if is_soft(y):
-            return self._fit_to_shares(X, y, sample_weight, groups)
+            return self._fit_to_soft_labels(X, y, sample_weight, groups)
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         # Samples of weight 0 cannot be the only ones of a second class.
@@ -279,15 +279,14 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             verbose=self.verbose,
         )
 
-    def _fit_to_shares(
-        self, X: Any, shares: ArrayLike, sample_weight: ArrayLike | None, groups: Any
+    def _fit_to_soft_labels(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: Any
     ) -> Self:
-        """Fit the calibrator of a frozen classifier to shares of people as labels."""
+        """Fit the calibrator of a frozen classifier to soft labels."""
         if not isinstance(self.estimator, FrozenEstimator):
             raise ValueError(
-                "y must hold one label for every sample to fit the classifier, got shares of "
-                "people; for a trained classifier, pass "
-                "sklearn.frozen.FrozenEstimator(classifier) instead."
+                "y must hold one label for every sample to fit the classifier, got soft labels; "
+                "for a trained classifier, pass sklearn.frozen.FrozenEstimator(classifier)."
             )
         X = as_features(X)
         self._keep(self.estimator, self.estimator.classes_)
@@ -295,7 +294,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         scores = class_columns(self.estimator_, X, self.classes_, self._method())
         codes = None if groups is None else encode_groups(groups, len(scores))[1]
         classes = self.classes_.tolist()
-        return self._fit_calibrator(X, scores, shares, sample_weight, codes, classes)
+        return self._fit_calibrator(X, scores, y, sample_weight, codes, classes)
 
     def _fit_chunks(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any

@@ -566,7 +566,7 @@ def _warn_of_other_confidence(
             f"The model is {'less' if found < expected else 'more'} confident on X than other "
             "class frequencies explain: the classes look different than in training_scores, or "
             "the scores are not calibrated. The estimated priors may be wrong; labels of X would "
-            "tell."
+            "show it."
         )
 
 

@@ -98,8 +98,8 @@ class ShrunkIsotonic(AfterTemperature):
         sums = [np.bincount(of_sample, weight * part) for part in (1.0, hit, p, odds)]
         fitted = isotonic_regression(sums[1] / sums[0], sample_weight=sums[0])
         block = np.append(0, np.cumsum(np.diff(fitted) > 0))
-        total, hits, stated, odds = (np.bincount(block, part) for part in sums)
-        shrunk = (hits + stated / total) / (total + 1)
+        total, hits, predicted, odds = (np.bincount(block, part) for part in sums)
+        shrunk = (hits + predicted / total) / (total + 1)
         values = isotonic_regression(shrunk, sample_weight=total)
         self.knots_, self.values_ = odds / total, _log_odds(values)
 
@@ -110,17 +110,17 @@ class ShrunkIsotonic(AfterTemperature):
         if proba.shape[1] == 2:
             proba[:, 0], proba[:, 1] = 1 - latest, latest
             return proba
-        # The others keep their ratios and share 1 - count * latest. `latest` is raised until the
+        # The others keep their ratios and sum to 1 - count * latest. `latest` is raised until the
         # next largest stays below it.
         count = row_sum(mapped.astype(proba.dtype))
         following = np.maximum(row_max(proba - mapped), 0)
-        room = np.maximum(row_sum(np.where(mapped, 0, proba)), SMALLEST)
+        sum_of_others = np.maximum(row_sum(np.where(mapped, 0, proba)), SMALLEST)
         # Stay above it by more than rounding.
         following *= 1 + SMALLEST
-        latest = np.maximum(latest, following / (room + count * following))
+        latest = np.maximum(latest, following / (sum_of_others + count * following))
         latest = np.minimum(latest, (1 - SMALLEST) / count)
-        others = (1 - count * latest) / room
-        proba *= np.where(mapped, (latest / p)[:, None], others[:, None])
+        factor = (1 - count * latest) / sum_of_others
+        proba *= np.where(mapped, (latest / p)[:, None], factor[:, None])
         proba /= row_sum(proba)[:, None]
         return proba
 
@@ -273,55 +273,61 @@ class StackedCalibration(PostHocCalibrator):
         raw, logits = self._as_proba(scores), self._as_logits(scores)
         if groups is not None:
             # Ten pictures of one person are not ten samples.
-            p_label = np.maximum(raw[np.arange(len(y)), y], SMALLEST)
-            effect = design_effect(-np.log(p_label), groups, weight)
+            losses = -np.log(np.maximum(raw[np.arange(len(y)), y], SMALLEST))
+            effect = design_effect(losses, groups, weight)
             weight = sample_weight = weight / effect
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores)
         maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
         folds = folds_at_random(raw, y, weight, 0, groups)
         n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
-        # The probability of each label, by every component that has not seen it.
-        of_label = {name: np.empty(len(y)) for name in (IDENTITY, *candidates)}
-        of_label[IDENTITY][:] = raw[np.arange(len(y)), y]
+        # The out-of-fold probability of each label, by every component.
+        p_label = {name: np.empty(len(y)) for name in (IDENTITY, *candidates)}
+        p_label[IDENTITY][:] = raw[np.arange(len(y)), y]
         for fold in range(n_folds):
             out, rest = np.flatnonzero(folds == fold), folds != fold
             fold_maps = self._fit_maps(
                 candidates, scores[rest], logits[rest], y[rest], weight[rest], near=maps
             )
             for name, proba in _predictions(fold_maps, scores[out], logits[out]):
-                of_label[name][out] = proba[np.arange(len(out)), y[out]]
+                p_label[name][out] = proba[np.arange(len(out)), y[out]]
         predicted = folds < n_folds
-        of_label = {name: part[predicted] for name, part in of_label.items()}
-        self._weigh(of_label, weight[predicted])
+        p_label = {name: p[predicted] for name, p in p_label.items()}
+        self._weigh(p_label, weight[predicted])
         self.calibrators_ = {name: maps[name] for name in maps if name not in self.excluded_}
 
-    def _weigh(self, of_label: dict[str, NDArray], weight: NDArray) -> None:
-        """Find the weights of the components, by their probabilities of the labels left out."""
-        # No logarithm of 0.
-        parts = np.column_stack(list(of_label.values()))
-        np.maximum(parts, np.finfo(np.float32).tiny, out=parts)
-        # A prior of two samples: all components share one; the unchanged model and the first map
-        # share the other.
-        prior = np.full(len(of_label), 1 / len(of_label))
-        prior[:2] += SAMPLES_OF_FIRST / len(prior[:2])
-        weights = simplex_weights(parts, weight, prior)
+    def _weigh(self, p_label: dict[str, NDArray], weight: NDArray) -> None:
+        """Find the weights of the components, by their out-of-fold probabilities of the labels.
+
+        The first component is the unchanged model, the second one the first calibrator, if any.
+        """
+        components, has_calibrators = list(p_label), len(p_label) > 1
+        proba = np.column_stack(list(p_label.values()))
+        np.maximum(proba, np.finfo(np.float32).tiny, out=proba)  # no logarithm of 0
+        # A prior of two samples: all components share one; the unchanged model and the first
+        # calibrator share the other.
+        prior = np.full(len(components), 1 / len(components))
+        prior[[0, 1] if has_calibrators else [0]] += SAMPLES_OF_FIRST / (1 + has_calibrators)
+        weights = simplex_weights(proba, weight, prior)
         # Akaike's weights of the mixture and the unchanged model: a fitted parameter gains about
         # a nat by chance.
-        gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - PRICE
+        gain = float(weight @ np.log(proba @ weights / proba[:, 0])) - PRICE
         weights *= expit(gain)
         weights[0] += expit(-gain)
-        small = weights < LEAST_WEIGHT
-        small[1:2] = False
-        weights[1:2] += weights[small].sum()
-        weights[small] = 0
-        losses = -np.log(np.column_stack([parts, parts @ weights]))
+        if has_calibrators:
+            # The first calibrator gets the weights of the components that are dropped.
+            dropped = weights < LEAST_WEIGHT
+            dropped[1] = False
+            weights[1] += weights[dropped].sum()
+            weights[dropped] = 0
+        losses = -np.log(np.column_stack([proba, proba @ weights]))
         means = np.average(losses, axis=0, weights=weight)
-        self.log_losses_ = dict(zip([*of_label, "mixture"], means.tolist()))
-        self.weights_ = dict(zip(of_label, weights.tolist()))
-        for name in [name for name in of_label if name != IDENTITY and not self.weights_[name]]:
-            self.excluded_[name] = f"its weight is below {LEAST_WEIGHT:.0%}"
-            del self.weights_[name]
+        self.log_losses_ = dict(zip([*components, "mixture"], means.tolist()))
+        self.weights_ = dict(zip(components, weights.tolist()))
+        for name in components[1:]:
+            if not self.weights_[name]:
+                self.excluded_[name] = f"its weight is below {LEAST_WEIGHT:.0%}"
+                del self.weights_[name]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)

@@ -124,8 +124,8 @@ class SelectiveClassifier(DelegatingClassifier):
     coverage_ : float
         Fraction of the calibration samples that are answered.
     error_rate_ : float
-        Error rate of these answers; NaN without answers. If `y` holds shares of people, the
-        average fraction of people who disagree.
+        Error rate of these answers; NaN without answers. If `y` holds soft labels, the average
+        fraction of people who disagree.
     risk_bound_ : float or ndarray of shape (n_classes,)
         Upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 if nothing is
         answered. If `risk` is a dict, one for every predicted class.
@@ -166,11 +166,12 @@ class SelectiveClassifier(DelegatingClassifier):
     of 10 samples or more, the limit was kept in at least `confidence_level` of the draws (see the
     guide to guarantees).
 
-    If `y` holds shares of people, on average at most a fraction `risk` of people disagree with an
-    answer. The test is by betting [3]_ and is exact for independent samples. If opinions vary less
-    than 0 and 1 do, it answers more samples than the binomial test of a label drawn from the
-    shares. The samples of a group make one bet by their sum. Shares that are all 0 or 1 are
-    labels. With more than 200 distinct confidences, 200 of them are tried as thresholds.
+    If `y` holds soft labels (shares of people), on average at most a fraction `risk` of people
+    disagree with an answer. The test is by betting [3]_ and is exact for independent samples. If
+    opinions vary less than 0 and 1 do, it answers more samples than the binomial test of a label
+    drawn from the shares. The samples of a group make one bet by their sum. Soft labels that are
+    all 0 or 1 are labels. With more than 200 distinct confidences, 200 of them are tried as
+    thresholds.
 
     At least ``log(1 - confidence_level) / log(1 - risk)`` calibration samples are needed, 45 with
     the defaults and 230 with ``risk=0.01``; that is enough if no answer is wrong.
@@ -277,7 +278,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If `risk` is a dict whose keys are not the classes; if `y` holds shares of people and
+            If `risk` is a dict whose keys are not the classes; if `y` holds soft labels and
             the estimator, or the confidence, is to be fitted; if `sample_weight` is given, which
             the exact binomial test cannot use; if `reject_label` is a class, or of another type
             than the classes.
@@ -295,7 +296,7 @@ class SelectiveClassifier(DelegatingClassifier):
                 "samples, and weighted counts have no exact binomial distribution."
             )
         if is_soft(y):
-            return self._fit_to_shares(X, y, groups)
+            return self._fit_to_soft_labels(X, y, groups)
         X, labels = samples_and_labels(X, y)
         check_several_classes(np.unique(labels))
         confidence = None if isinstance(self.confidence, str) else self.confidence
@@ -322,27 +323,26 @@ class SelectiveClassifier(DelegatingClassifier):
             evaluated = run_folds(evaluate, folds, self.n_jobs, self.verbose)
         return self._find_threshold(evaluated, codes)
 
-    def _fit_to_shares(self, X: Any, y: Any, groups: Any) -> Self:
-        """Find the threshold of a frozen classifier if y holds shares of people."""
+    def _fit_to_soft_labels(self, X: Any, y: Any, groups: Any) -> Self:
+        """Find the threshold of a frozen classifier if y holds soft labels."""
         ready = isinstance(self.confidence, str | FrozenEstimator)
         if not (isinstance(self.estimator, FrozenEstimator) and ready):
             raise ValueError(
                 "y must hold one label for every sample to fit a classifier or confidence, got "
-                "shares of people; pass trained ones as "
-                "sklearn.frozen.FrozenEstimator(classifier)."
+                "soft labels; pass trained ones as sklearn.frozen.FrozenEstimator(classifier)."
             )
         X, _ = indexable(as_features(X), y)
         classes = np.asarray(self.estimator.classes_)
         names = "y", "the classifier", "classes"
-        shares, _ = match_soft_labels(
+        soft_labels, _ = match_soft_labels(
             as_soft_labels(y, name="y"), column_names(y), classes, len(classes), names=names
         )
         self._keep(self.estimator, classes)
         self.confidence_ = self.confidence
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
-        self._warn_of_order(X, with_index_of(y, shares))
-        evaluated = _evaluate(self.estimator_, self.confidence_, X, shares, self.classes_)
-        codes, self.n_duplicates_ = find_related(X, groups, shares)
+        self._warn_of_order(X, with_index_of(y, soft_labels))
+        evaluated = _evaluate(self.estimator_, self.confidence_, X, soft_labels, self.classes_)
+        codes, self.n_duplicates_ = find_related(X, groups, soft_labels)
         warn_of_duplicates(codes if groups is None else None)
         return self._find_threshold(evaluated, codes)
 
@@ -428,8 +428,8 @@ class SelectiveClassifier(DelegatingClassifier):
             raise ValueError("groups must be None if X is a dask array, got groups.")
         if is_soft(y):
             raise ValueError(
-                "y must hold one label for every sample if X is a dask array, got shares of "
-                "people: use a part of the samples, in memory."
+                "y must hold one label for every sample if X is a dask array, got soft "
+                "labels: use a part of the samples, in memory."
             )
         if isinstance(self.risk, dict):
             raise ValueError(f"risk must be a number if X is a dask array, got {self.risk}.")
@@ -592,7 +592,7 @@ def _evaluate(
 ) -> NDArray[np.floating]:
     """Return (n, 3): confidence, correctness, and the column of the prediction in `classes`.
 
-    Correctness is 0 or 1; if `truth` is shares of people, it is the share who agree.
+    Correctness is 0 or 1; if `truth` holds soft labels, it is the fraction of people who agree.
     """
     predicted = predict_labels(estimator, X)
     score, column = _answer_confidence(estimator, confidence, X), encode(predicted, classes)

@@ -391,13 +391,13 @@ def _draw_stratified(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> ND
     stratum = np.searchsorted(edges, difficulty, side="right")
     sizes = np.bincount(stratum, minlength=N_STRATA)
     # Start with the smallest strata: what they lack is shared among the others.
-    shares = np.zeros(N_STRATA, dtype=int)
+    counts = np.zeros(N_STRATA, dtype=int)
     for n_open, k in zip(range(N_STRATA, 0, -1), np.argsort(sizes, kind="stable")):
-        shares[k] = min(sizes[k], (n_chosen - shares.sum()) // n_open)
+        counts[k] = min(sizes[k], (n_chosen - counts.sum()) // n_open)
     # Order by stratum, at random within each, and draw the first ones of each.
     order = np.lexsort([uniform, stratum])
     rank = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[stratum[order]]
-    return order[rank < shares[stratum[order]]]
+    return order[rank < counts[stratum[order]]]
 
 
 def _draw_beta(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[np.intp]:

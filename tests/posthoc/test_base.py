@@ -21,7 +21,7 @@ from ._sample import sample
 
 
 class BalancedPriorShift(posthoc.PriorShift):
-    """Of a model trained on balanced classes, which PriorShift has to be told."""
+    """Of a model trained on balanced classes, which PriorShift has to know."""
 
     def __init__(self, *, input="logits", classes=None):
         super().__init__(training_priors="uniform", input=input, classes=classes)
@@ -243,7 +243,7 @@ def test_new_scores_are_checked_as_those_of_fit(calibrator):
 
 
 @every
-def test_probabilities_posing_as_logits_are_told(calibrator):
+def test_probabilities_posing_as_logits_are_a_warning(calibrator):
     logits, y = sample(n=60)
     proba = softmax(logits, axis=1)
     with pytest.warns(SkcalibWarning, match=r'X holds probabilities.*\(input="proba"\)'):
@@ -266,7 +266,7 @@ def test_other_scores_are_not(calibrator, change):
 @pytest.mark.parametrize("scale", [1e308, 1e-300])
 def test_huge_and_tiny_weights_are_their_ratios(calibrator, scale):
     logits, y = sample(n=300)
-    # Those that count samples by their weights tell no more than 2**100 samples apart.
+    # Those that count samples by their weights cannot distinguish more than 2**100 samples.
     counted = calibrator in COUNTING
     known = np.full(300, np.clip(scale, 2.0**-100, 2.0**100) if counted else 1.0)
     proba = calibrator().fit(logits, y, known).predict_proba(logits)

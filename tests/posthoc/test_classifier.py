@@ -216,7 +216,7 @@ def test_grid_search_over_the_calibrator():
     assert len(search.cv_results_["params"]) == 4
 
 
-def test_rare_classes_are_told():
+def test_rare_classes_are_an_error():
     X, y = data()
     y[:] = "ant"
     y[:100], y[100:103] = "bee", "cat"
@@ -240,7 +240,7 @@ def test_bad_parameters(params, message):
         PostHocCalibratedClassifier(**arguments).fit(*data())
 
 
-def test_prefit_is_told_what_to_do():
+def test_prefit_names_what_replaces_it():
     X, y = data()
     model = PostHocCalibratedClassifier(GaussianNB().fit(X, y), cv="prefit")
     with pytest.raises(ValueError, match=r"cv must be .* got 'prefit'; .* sklearn.frozen.Froz"):

@@ -238,7 +238,7 @@ def test_many_samples_find_what_a_temperature_cannot():
     assert max(structured) < temperature - 0.05
 
 
-def test_stopping_early_is_told():
+def test_stopping_early_is_a_warning():
     logits, y = sample(n=400, bias=[0, 1, 0, -1])
     for model in (VectorScaling, MatrixScaling, DirichletCalibration):
         with pytest.warns(ConvergenceWarning, match="max_iter=1 iterations"):
@@ -268,7 +268,7 @@ def test_vector_scaling_converges_from_afar(n, temperature):
     np.testing.assert_allclose(np.append(np.diag(slopes), slopes[:, 3]) / n, 0, atol=1e-7)
 
 
-def test_vector_scaling_ends_where_a_class_can_be_told_apart():
+def test_vector_scaling_ends_where_a_class_is_separable():
     logits, y = sample(n=60, k=3)
     logits[:, 2] = np.where(y == 2, 1.0, 0.0)
     logits[:, :2] -= logits.sum(axis=1, keepdims=True) / 2

@@ -235,7 +235,7 @@ def test_training_priors_are_needed_where_they_are():
     with pytest.raises(ValueError, match="training_priors must be given: the class frequencies"):
         PriorShift(NEW).fit(np.eye(3) * 2)
     shift = PriorShift(training_priors=TRAINING).fit(np.eye(3) * 2)
-    # Not those of the fit before: the rates tell the ratio of the priors alone.
+    # Not those of the fit before: the rates give the ratio of the priors alone.
     shift.set_params(training_priors=None, sampling_rate=[0.1, 0.5, 1.0]).fit(np.eye(3) * 2)
     assert not hasattr(shift, "priors_")
     assert not hasattr(shift, "training_priors_")
@@ -312,12 +312,12 @@ def test_bad_parameters_are_named(params, message):
         PriorShift(**{"training_priors": "uniform", **params}).fit(np.eye(3) * 2)
 
 
-def test_stopping_early_is_told():
+def test_stopping_early_is_a_warning():
     X, _ = draw(300, NEW)
     shift = PriorShift(training_priors=TRAINING, input="proba", max_iter=2)
-    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations") as told:
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations") as caught:
         assert shift.fit(posterior(X, TRAINING)).n_iter_ == 2
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
 
 
 def test_a_series_is_read_by_its_index():
@@ -397,7 +397,7 @@ def test_priors_that_are_known_and_those_of_labels_have_intervals_too():
 
 
 @pytest.mark.filterwarnings("error:The frequencies of")
-def test_a_prior_that_is_uncertain_by_a_factor_of_two_is_told():
+def test_a_prior_that_is_uncertain_by_a_factor_of_two_is_a_warning():
     rng = np.random.default_rng(1)
     before = two_classes(1000, 0.5, rng)
     PriorShift(training_scores=before).fit(two_classes(5000, 0.3, rng))

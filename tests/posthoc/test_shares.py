@@ -1,4 +1,4 @@
-"""Calibrators that are fitted to shares of people."""
+"""Calibrators that are fitted to soft labels."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def opinions(n=150, seed=0):
 
 
 @pytest.mark.parametrize("name", sorted(set(skcalib.posthoc.__all__) - ALONE))
-def test_shares_are_weighted_rows_that_stay_together(name):
+def test_soft_labels_are_weighted_rows_that_stay_together(name):
     kind = getattr(skcalib.posthoc, name)
     if not issubclass(kind, PostHocCalibrator):
         pytest.skip("no calibrator")
@@ -88,7 +88,7 @@ def test_classes_and_names_of_columns():
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight sums to")
-def test_groupwise_shares():
+def test_groupwise_soft_labels():
     logits, shares = opinions(300)
     by = np.arange(300) % 2
     rows, y = np.nonzero(shares)

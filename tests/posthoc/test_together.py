@@ -119,7 +119,7 @@ def test_a_table_twice_is_calibrated_as_the_table_with_groups():
     assert losses[1] < losses[0] + 0.05
 
 
-def test_weights_that_were_normalized_are_told():
+def test_weights_that_were_normalized_are_a_warning():
     logits, y, _ = people(60, 0)
     tiny = np.full(len(y), 1 / len(y))
     for calibrator in (TemperatureScaling(), StackedCalibration(), GroupwiseCalibration()):

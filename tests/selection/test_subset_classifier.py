@@ -61,7 +61,7 @@ def test_sample_parameters_are_cut_to_the_chosen_samples():
     np.testing.assert_allclose(clf.estimator_.coef_, expected.coef_)
 
 
-def test_a_class_with_no_chosen_sample_is_told_and_has_probability_zero():
+def test_a_class_with_no_chosen_sample_is_a_warning_and_has_probability_zero():
     clf = SubsetClassifier(LogisticRegression(), FirstRows(100))
     with pytest.warns(SkcalibWarning, match="No sample of class 'virginica' was selected"):
         clf.fit(X, names)
@@ -165,7 +165,7 @@ def test_no_probabilities_from_an_estimator_that_has_none():
     assert clf.score(X, y) > 0.5
 
 
-def test_a_fitted_classifier_inside_the_selector_is_told():
+def test_a_fitted_classifier_inside_the_selector_is_a_warning():
     X, y = load_iris(return_X_y=True)
     model = LogisticRegression(max_iter=500)
     selector = MaxEntropySelector(clone(model).fit(X, y), fraction=0.9)
