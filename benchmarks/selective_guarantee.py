@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks._tables import shown, simple_table, study
-from skcalib.selection._risk_control import risk_control, upper_bound
+from skcalib.selection._risk_control import compute_upper_bound, risk_control
 
 N_SPLITS = 2000
 DELTA = 0.1
@@ -49,7 +49,10 @@ def sgr_threshold(confidence: np.ndarray, correct: np.ndarray, risk: float) -> f
     best, low, high = -1, 0, len(values) - 1
     for _ in range(n_steps):
         middle = (low + high + 1) // 2
-        if upper_bound(int(errors[middle]), int(accepted[middle]), DELTA / n_steps) <= risk:
+        if (
+            compute_upper_bound(int(errors[middle]), int(accepted[middle]), DELTA / n_steps)
+            <= risk
+        ):
             best = low = middle
         else:
             high = max(middle - 1, 0)

@@ -52,7 +52,7 @@ from ._dask import ScoresInChunks
 SMALLEST = 1e-7
 SMALLEST_BUT_0 = 1e-30
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
-# `simplex_weights`: stop below this expected gain per sample; smallest pseudo-count per sample.
+# `fit_simplex_weights`: stop below this expected gain per sample; least pseudo-count per sample.
 _LEAST_PROMISE = 1e-9
 _LEAST_PSEUDO_COUNT = 1e-8
 _MOST_NEWTON_STEPS, _MOST_HALVINGS = 100, 40
@@ -360,7 +360,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             if len(samples) > len(scores) or groups is not None:
                 groups = samples if groups is None else groups[samples]
             scores = scores[samples]
-        _refuse_missing_labels(scores, codes)
+        _check_options(scores, codes)
         if weight is not None:
             # Only now: the class of a sample of weight 0 is still a class.
             used = weight > 0
@@ -368,7 +368,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             codes = None if codes is None else codes[used]
             groups = None if groups is None else groups[used]
         if self.input == "proba":
-            self._zero = _zero_of(self, scores)
+            self._zero = _find_zero(self, scores)
         more = {"groups": groups} if self._has_folds else {}
         self._fit(scores, codes, weight, **more)
         return self
@@ -410,7 +410,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         no_scores = np.empty((0, self.n_features_in_))
         self.classes_, _ = self._read_labels(data.distinct_labels(), no_scores)
         if self.input == "proba":
-            self._zero = data.sum(_zero_of, combine=min)
+            self._zero = data.sum(_find_zero, combine=min)
         self._fit_chunks(data)
         return self
 
@@ -504,13 +504,13 @@ def as_proba_of(scores: NDArray, *, logits: bool) -> NDArray:
     return expit(scores) if scores.ndim == 1 else softmax(scores, axis=1)
 
 
-def _zero_of(calibrator: PostHocCalibrator, scores: NDArray, *_: Any) -> float:
+def _find_zero(calibrator: PostHocCalibrator, scores: NDArray, *_: Any) -> float:
     """Return what a probability of 0 counts as: `SMALLEST`, or less if others are smaller."""
     proba = calibrator._as_proba(scores)
     return max(float(proba[proba > 0].min(initial=SMALLEST)), SMALLEST_BUT_0)
 
 
-def _refuse_missing_labels(scores: NDArray, codes: NDArray[np.intp] | None) -> None:
+def _check_options(scores: NDArray, codes: NDArray[np.intp] | None) -> None:
     """Raise an error if the logit of a label is -inf: the sample does not have this option."""
     if codes is None or scores.shape[1] == 1:
         return
@@ -522,7 +522,7 @@ def _refuse_missing_labels(scores: NDArray, codes: NDArray[np.intp] | None) -> N
         )
 
 
-def chance_level(logits: NDArray) -> NDArray[np.float64] | float:
+def compute_chance(logits: NDArray) -> NDArray[np.float64] | float:
     """Return 1 / K or, with logits of -inf, one over the number of finite logits of each row."""
     missing = np.isneginf(logits)
     if not missing.any():
@@ -530,16 +530,16 @@ def chance_level(logits: NDArray) -> NDArray[np.float64] | float:
     return 1 / (logits.shape[1] - missing.sum(axis=1))
 
 
-def mixed_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = None) -> NDArray:
+def mix_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = None) -> NDArray:
     """Return ``(1 - weight) proba + weight / K``, computed in place in the dtype of `proba`."""
-    chance = 1 / proba.shape[1] if logits is None else chance_level(logits)
+    chance = 1 / proba.shape[1] if logits is None else compute_chance(logits)
     exists = True if logits is None or np.isscalar(chance) else np.isfinite(logits)
     proba *= proba.dtype.type(1 - weight)
     shift = np.asarray(weight * chance, dtype=proba.dtype).reshape(-1, 1)
     return np.add(proba, shift, out=proba, where=exists)
 
 
-def linear_formula(
+def make_linear_formula(
     temperature: float = 1.0,
     *,
     coef: Any = 1.0,
@@ -556,7 +556,7 @@ def linear_formula(
     }
 
 
-def mixture_formula(weights: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
+def make_mixture_formula(weights: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the formula of a mixture of maps; those of weight 0 are left out."""
     kept = [(float(weight), part) for weight, part in zip(weights, parts) if weight > 0]
     if len(kept) == 1:
@@ -568,12 +568,12 @@ def mixture_formula(weights: Any, parts: list[dict[str, Any]]) -> dict[str, Any]
     }
 
 
-def with_uniform(part: dict[str, Any], weight: float) -> dict[str, Any]:
+def add_uniform_formula(part: dict[str, Any], weight: float) -> dict[str, Any]:
     """Return the formula of `part` mixed with a uniform component of this weight."""
-    return mixture_formula([1 - weight, weight], [part, {"kind": "uniform"}])
+    return make_mixture_formula([1 - weight, weight], [part, {"kind": "uniform"}])
 
 
-def simplex_weights(
+def fit_simplex_weights(
     of_label: NDArray,
     weight: NDArray,
     pseudo_count: NDArray | float = 0.0,

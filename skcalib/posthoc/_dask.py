@@ -43,8 +43,8 @@ class ScoresInChunks(NamedTuple):
         results are added, lists entry by entry, or combined by `combine`.
         """
         calibrator = copy(self.calibrator)  # workers get its present state
-        of_chunk = partial(_of_chunk, calibrator, of_samples, state)
-        join = partial(_joined, combine or _added)
+        of_chunk = partial(_process_chunk, calibrator, of_samples, state)
+        join = partial(_join, combine or _add)
         return reduce_chunks(of_chunk, join, self.X, self.y, self.weight)
 
     def sample(self) -> Samples:
@@ -53,10 +53,10 @@ class ScoresInChunks(NamedTuple):
         # With chunks of unknown size, take the first samples.
         stride = 1 if np.isnan(n_samples) else max(1, int(n_samples) // _SAMPLE_SIZE)
         arrays = (self.X, self.y, self.weight)
-        return _read(self.calibrator, *(every(array, stride) for array in arrays))
+        return _read(self.calibrator, *(take_every(array, stride) for array in arrays))
 
 
-def total_weight(calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray) -> float:
+def sum_weights(calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray) -> float:
     """Return the sum of the weights."""
     return float(weight.sum())
 
@@ -74,7 +74,7 @@ def _read(calibrator: Any, X: Any, y: Any, weight: Any) -> Samples:
     return scores[used], codes[used], weight[used]
 
 
-def _of_chunk(
+def _process_chunk(
     calibrator: Any,
     of_samples: Callable[..., Any],
     state: tuple[Any, ...],
@@ -88,17 +88,17 @@ def _of_chunk(
     return of_samples(calibrator, *samples, *state) if len(samples[0]) else None
 
 
-def _joined(combine: Callable[[Any, Any], Any], some: Any, other: Any) -> Any:
+def _join(combine: Callable[[Any, Any], Any], some: Any, other: Any) -> Any:
     if some is None or other is None:
         return other if some is None else some
     return combine(some, other)
 
 
-def _added(some: Any, other: Any) -> Any:
+def _add(some: Any, other: Any) -> Any:
     return [a + b for a, b in zip(some, other)] if isinstance(some, list) else some + other
 
 
-def every(array: Any, stride: int) -> NDArray[Any] | None:
+def take_every(array: Any, stride: int) -> NDArray[Any] | None:
     """Return every `stride`-th sample, in memory, of an array that :func:`aligned` returned."""
     if array is None:
         return None

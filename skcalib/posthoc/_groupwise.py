@@ -168,7 +168,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         weight, unit = scale_weights(check_weights(sample_weight, len(proba)))
         weight = np.ones(len(proba)) if weight is None else weight * count_unit(unit)
         _, codes = self._read_labels(y, self._read_scores(X, reset=False))
-        logs = _log(proba)
+        logs = _compute_log(proba)
         if is_soft(codes):
             samples, codes, weight = expand_soft_labels(codes, weight)
             logs, of_sample = logs[samples], of_sample[samples]
@@ -202,7 +202,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         differs = self.shifts_.any(axis=1) | (self.slopes_ != 0)
         rows = np.flatnonzero((group >= 0) & differs[group])
         group = group[rows]
-        logits = (1 + self.slopes_[group, None]) * _log(proba[rows]) + self.shifts_[group]
+        logits = (1 + self.slopes_[group, None]) * _compute_log(proba[rows]) + self.shifts_[group]
         proba[rows] = softmax(logits, axis=1)
         return proba
 
@@ -273,7 +273,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         self.shifts_, self.slopes_ = mean[:, :k], mean[:, k]
 
 
-def _log(proba: NDArray) -> NDArray[np.float64]:
+def _compute_log(proba: NDArray) -> NDArray[np.float64]:
     return np.log(np.maximum(proba.astype(np.float64), SMALLEST))
 
 
@@ -304,7 +304,9 @@ def _fit_group(
         residual[label] -= weight
         gradient = np.append(residual.sum(axis=0), np.vdot(residual, log_proba))[free]
         gradient += precision * theta[free]
-        hessian = _hessian(log_proba, proba, weight)[np.ix_(free, free)] + np.diag(precision)
+        hessian = _compute_hessian(log_proba, proba, weight)[np.ix_(free, free)] + np.diag(
+            precision
+        )
         step = np.zeros(k + 1)
         step[free] = -np.linalg.solve(hessian, gradient)
         gain, length = -float(gradient @ step[free]), 1.0
@@ -319,7 +321,7 @@ def _fit_group(
     return theta, loss_of_none - loss + 0.5 * float(np.log(precision).sum() - volume)
 
 
-def _hessian(log_proba: NDArray, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
+def _compute_hessian(log_proba: NDArray, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
     """Return the Hessian of the summed log-loss in the shifts and the slope."""
     weighted = weight[:, None] * proba
     mean = np.einsum("ik,ik->i", proba, log_proba)

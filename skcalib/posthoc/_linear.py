@@ -15,14 +15,26 @@ from ..utils._compat import Interval
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
-    linear_formula,
-    mixed_with_uniform,
-    with_uniform,
+    add_uniform_formula,
+    make_linear_formula,
+    mix_with_uniform,
 )
 from ._constants import INTERCEPTS
-from ._dask import ScoresInChunks, total_weight
-from ._linear_fit import LinearFit, LinearSums, Ridge, fit_linear, fit_linear_by_sums, linear_sums
-from ._temperature import AfterTemperature, AtTemperature, at_temperature, temperature_in_chunks
+from ._dask import ScoresInChunks, sum_weights
+from ._linear_fit import (
+    LinearFit,
+    LinearSums,
+    Ridge,
+    compute_linear_sums,
+    fit_linear,
+    fit_linear_by_sums,
+)
+from ._temperature import (
+    AfterTemperature,
+    AtTemperature,
+    apply_temperature,
+    fit_temperature_in_chunks,
+)
 
 # Largest scaled logit: its square, weighted, must not overflow float32.
 _LARGEST = 1e15
@@ -92,16 +104,16 @@ class LinearCalibrator(AfterTemperature):
         )
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
-        self.temperature_, weight = temperature_in_chunks(
+        self.temperature_, weight = fit_temperature_in_chunks(
             data, DEFAULT_BOUNDS, mix_uniform=self.mix_uniform
         )
         self._warn_of_lower_bound(self.temperature_)
         scores, y, sample_weight = data.sample()
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear_by_sums(
-            partial(data.sum, _sums_of_chunk),
+            partial(data.sum, _sum_chunk),
             (self._features_of(scores), y, sample_weight),
             self._ridge(),
-            data.sum(total_weight),
+            data.sum(sum_weights),
             vector=self._vector,
             uniform_weight=weight,
             max_iter=self.max_iter,
@@ -109,24 +121,26 @@ class LinearCalibrator(AfterTemperature):
 
     def _features_of(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores).astype(np.float64, copy=False)
-        return self._features(at_temperature(logits, self.temperature_, 0.0))
+        return self._features(apply_temperature(logits, self.temperature_, 0.0))
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
         features = self._features(at)
         coef, intercept = (part.astype(features.dtype) for part in (self.coef_, self.intercept_))
         mapped = features * coef if self._vector else (coef @ features.T).T
         mapped += intercept
-        return mixed_with_uniform(softmax_in_place(mapped), self.uniform_weight_)
+        return mix_with_uniform(softmax_in_place(mapped), self.uniform_weight_)
 
     def _formula(self) -> dict[str, Any]:
         return self._formula_of(self.coef_, LOWEST_LOG_PROBA)
 
     def _formula_of(self, coef: NDArray, least: float | None = None) -> dict[str, Any]:
-        part = linear_formula(self.temperature_, coef=coef, intercept=self.intercept_, least=least)
-        return with_uniform(part, self.uniform_weight_)
+        part = make_linear_formula(
+            self.temperature_, coef=coef, intercept=self.intercept_, least=least
+        )
+        return add_uniform_formula(part, self.uniform_weight_)
 
 
-def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
+def _scale_logits(at: AtTemperature) -> NDArray[np.float64]:
     """Return logits / T; an error if they are too large to be squared."""
     largest = np.abs(at.logits).max() / at.temperature
     if largest > _LARGEST:
@@ -137,14 +151,14 @@ def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
     return at.logits.astype(np.float64) / at.temperature
 
 
-def _centered_logits(at: AtTemperature) -> NDArray[np.float64]:
+def _center_logits(at: AtTemperature) -> NDArray[np.float64]:
     """Return logits / T less the mean of each row, to which a softmax is invariant."""
-    scaled = _scaled_logits(at)
+    scaled = _scale_logits(at)
     scaled -= scaled.mean(axis=1, keepdims=True)
     return scaled
 
 
-def _sums_of_chunk(
+def _sum_chunk(
     calibrator: LinearCalibrator,
     scores: NDArray,
     y: NDArray,
@@ -153,7 +167,9 @@ def _sums_of_chunk(
     uniform_weight: float | None,
 ) -> LinearSums:
     features = calibrator._features_of(scores)
-    return linear_sums(features, y, weight, theta, uniform_weight, vector=calibrator._vector)
+    return compute_linear_sums(
+        features, y, weight, theta, uniform_weight, vector=calibrator._vector
+    )
 
 
 class VectorScaling(LinearCalibrator):
@@ -227,7 +243,7 @@ class VectorScaling(LinearCalibrator):
         return Ridge(0.0, 0.0, 0.0)
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
-        return _centered_logits(at)
+        return _center_logits(at)
 
     def _formula(self) -> dict[str, Any]:
         coef = np.diag(self.coef_) - self.coef_[:, None] / len(self.coef_)
@@ -432,7 +448,7 @@ class MatrixScaling(LinearCalibrator):
         return Ridge(self.diagonal_penalty, self.off_diagonal_penalty, self.intercept_penalty)
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
-        return _centered_logits(at)
+        return _center_logits(at)
 
     def _formula(self) -> dict[str, Any]:
         return self._formula_of(self.coef_ - self.coef_.mean(axis=1, keepdims=True))
@@ -515,12 +531,12 @@ class DirichletCalibration(MatrixScaling):
         )
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
-        scaled = _scaled_logits(at)
+        scaled = _scale_logits(at)
         return scaled - logsumexp(at.logits, axis=1, keepdims=True) / at.temperature
 
     def _formula(self) -> dict[str, Any]:
         # In `to_json`, the logarithm comes after the temperature; here it comes before.
-        part = linear_formula(
+        part = make_linear_formula(
             coef=self.coef_ / self.temperature_, intercept=self.intercept_, least=_NO_LEAST
         )
-        return with_uniform(part, self.uniform_weight_)
+        return add_uniform_formula(part, self.uniform_weight_)

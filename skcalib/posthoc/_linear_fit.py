@@ -102,15 +102,15 @@ def fit_linear(
         # Search on a strided subset first: then few passes over all samples are needed.
         some = slice(None, None, stride)
         problem = _Problem(x[some], y[some], weight[some], ridge, vector, weight.sum())
-        theta, uniform_weight, _, _ = _newton(
+        theta, uniform_weight, _, _ = _minimize(
             problem, theta, uniform_weight, max_iter, _LEAST_GAIN_OF_SUBSET
         )
     problem = _Problem(x, y, weight, ridge, vector, weight.sum())
-    theta, uniform_weight, n_iter, gain = _newton(
+    theta, uniform_weight, n_iter, gain = _minimize(
         problem, theta, uniform_weight, max_iter, least_gain
     )
     _warn_of_end(n_iter, max_iter, gain)
-    return _as_fit(theta, uniform_weight, n_iter, vector)
+    return _make_fit(theta, uniform_weight, n_iter, vector)
 
 
 def _warn_of_end(n_iter: int, max_iter: int, gain: float) -> None:
@@ -123,7 +123,9 @@ def _warn_of_end(n_iter: int, max_iter: int, gain: float) -> None:
         )
 
 
-def _as_fit(theta: NDArray, uniform_weight: float | None, n_iter: int, vector: bool) -> LinearFit:
+def _make_fit(
+    theta: NDArray, uniform_weight: float | None, n_iter: int, vector: bool
+) -> LinearFit:
     k = len(theta)
     slopes = 1 + theta[:, 0] if vector else np.eye(k) + theta[:, :k]
     # A softmax is invariant to a shift of all intercepts.
@@ -131,7 +133,7 @@ def _as_fit(theta: NDArray, uniform_weight: float | None, n_iter: int, vector: b
     return LinearFit(slopes, intercept, uniform_weight or 0.0, max(1, n_iter))
 
 
-def _newton(
+def _minimize(
     problem: _Problem,
     theta: NDArray,
     uniform_weight: float | None,
@@ -182,7 +184,7 @@ class LinearSums(NamedTuple):
         )
 
 
-def linear_sums(
+def compute_linear_sums(
     x: NDArray, y: NDArray, weight: NDArray, theta: NDArray, w: float | None, *, vector: bool
 ) -> LinearSums:
     """Return the sums over some samples."""
@@ -206,7 +208,7 @@ def fit_linear_by_sums(
     """
     k = sample[0].shape[1]
     problem = _Problem(*sample, ridge, vector, n)
-    theta, w, _, _ = _newton(
+    theta, w, _, _ = _minimize(
         problem, np.zeros((k, 2 if vector else k + 1)), uniform_weight, max_iter, _LEAST_GAIN
     )
 
@@ -221,7 +223,7 @@ def fit_linear_by_sums(
     n_iter, gain, moved = 0, np.inf, True
     while n_iter < max_iter and (gain > _LEAST_GAIN_OF_SUMS or moved):
         n_iter += 1
-        step, change, gain = _step_by_sums(problem, theta, w, sums, n)
+        step, change, gain = _find_step_by_sums(problem, theta, w, sums, n)
         moved = w is not None and abs(change) > max(_LEAST_CHANGE_OF_WEIGHT * w, 1e-9)
         before, length = loss_of(theta, w, sums), 1.0
         while length > _SHORTEST_STEP:
@@ -234,10 +236,10 @@ def fit_linear_by_sums(
         else:  # no descent: the sample is unlike the rest
             n_iter = max_iter
     _warn_of_end(n_iter, max_iter, gain)
-    return _as_fit(theta, w, n_iter, vector)
+    return _make_fit(theta, w, n_iter, vector)
 
 
-def _step_by_sums(
+def _find_step_by_sums(
     problem: _Problem, theta: NDArray, w: float | None, sums: LinearSums, n: float
 ) -> tuple[NDArray[np.float64], float, float]:
     """Return the steps in theta and in w, and twice the gain that the first one predicts."""

@@ -45,7 +45,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
         """Return the calibrated probabilities of one class."""
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
-        self.calibrators_ = [self._fit_sums(sums) for sums in data.sum(_sums_of_classes)]
+        self.calibrators_ = [self._fit_sums(sums) for sums in data.sum(_sum_classes)]
 
     def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
         """Return sums over samples, from which `_fit_sums` learns the map of one class."""
@@ -102,7 +102,7 @@ def as_samples(
     return np.concatenate([values, values])[used], positive[used], weight[used]
 
 
-def _sums_of_classes(
+def _sum_classes(
     calibrator: OneVsRestCalibrator, scores: NDArray, y: NDArray, weight: NDArray
 ) -> list[Any]:
     proba = calibrator._as_proba(scores.astype(np.float64))
@@ -180,7 +180,7 @@ class BinMap(NamedTuple):
     values: NDArray[np.float64]
 
 
-def _bin_map(edges: NDArray[np.float64], sums: NDArray[np.float64]) -> BinMap:
+def _make_bin_map(edges: NDArray[np.float64], sums: NDArray[np.float64]) -> BinMap:
     """Return the fraction of positives in every bin; `sums` are weight, confidence, positives."""
     weight, _, positives = sums
     # Empty bins get their midpoint, the constant closest to the identity.
@@ -261,7 +261,7 @@ class HistogramBinning(OneVsRestCalibrator):
 
     def _fit_sums(self, sums: Any) -> BinMap:
         if self.strategy == "uniform":
-            return _bin_map(uniform_edges(self.n_bins), sums)
+            return _make_bin_map(uniform_edges(self.n_bins), sums)
         # Edges are largest probabilities of cells, so no cell is split between bins.
         positives, total, _ = sums.sums
         return self._fit_class(*as_samples(sums.largest, positives, total))
@@ -274,7 +274,7 @@ class HistogramBinning(OneVsRestCalibrator):
             sums = bin_sums(p, positive, sample_weight, edges)
         else:
             edges, sums = quantile_sums(p, positive, sample_weight, self.n_bins)
-        return _bin_map(edges, sums)
+        return _make_bin_map(edges, sums)
 
     def _map_class(self, learned: BinMap, p: NDArray) -> NDArray:
         return learned.values[bin_index(p, learned.edges)]
@@ -388,10 +388,10 @@ class BetaCalibration(OneVsRestCalibrator):
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BetaMap:
         weight = np.ones(len(p)) if sample_weight is None else sample_weight
-        return self._fit_features(_features(p), positive, weight)
+        return self._fit_features(_compute_features(p), positive, weight)
 
     def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
-        of_features = sample_weight * _features(p)[:, :2].T
+        of_features = sample_weight * _compute_features(p)[:, :2].T
         summands = np.where(positive, sample_weight, 0), sample_weight, *of_features
         return compute_log_bins(p, np.array(summands), are_proba=True)
 
@@ -413,7 +413,7 @@ class BetaCalibration(OneVsRestCalibrator):
         slopes = design[:, 0] + design[:, 1] > 0
         if not self.mix_uniform:
             return BetaMap(
-                *map(float, _regression(columns, positive, weight, theta, slopes) @ design)
+                *map(float, _fit_regression(columns, positive, weight, theta, slopes) @ design)
             )
         n, k = weight.sum(), len(self.classes_)
         chance = np.where(positive, 1 / k, 1 - 1 / k)
@@ -421,7 +421,7 @@ class BetaCalibration(OneVsRestCalibrator):
         # uniform component.
         uniform_weight, r = uniform_prior(n), np.ones(len(weight))
         for _ in range(_MOST_ROUNDS):
-            theta, before = _regression(columns, positive, weight * r, theta, slopes), theta
+            theta, before = _fit_regression(columns, positive, weight * r, theta, slopes), theta
             of_label = expit(np.where(positive, 1, -1) * (columns @ theta))
             uniform_weight = best_uniform_weight(of_label, chance, weight / n, n, uniform_weight)
             mapped = (1 - uniform_weight) * of_label
@@ -433,14 +433,16 @@ class BetaCalibration(OneVsRestCalibrator):
 
     def _map_class(self, learned: BetaMap, p: NDArray) -> NDArray:
         *theta, weight = learned
-        return (1 - weight) * expit(_features(p) @ np.array(theta)) + weight / len(self.classes_)
+        return (1 - weight) * expit(_compute_features(p) @ np.array(theta)) + weight / len(
+            self.classes_
+        )
 
     def _formula_of_class(self, learned: BetaMap) -> dict[str, Any]:
         a, b, c, weight = learned
         return {"kind": "beta", "a": a, "b": b, "c": c, "w": weight, "zero": SMALLEST}
 
 
-def _regression(
+def _fit_regression(
     columns: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray
 ) -> NDArray:
     """Return the theta of least log-loss of expit(columns @ theta), with `slopes` >= 0."""
@@ -463,6 +465,6 @@ def _regression(
     ).x
 
 
-def _features(p: NDArray) -> NDArray:
+def _compute_features(p: NDArray) -> NDArray:
     p = np.clip(p, SMALLEST, 1 - SMALLEST)
     return np.column_stack([np.log(p), -np.log1p(-p), np.ones_like(p)])

@@ -20,7 +20,7 @@ from ..utils._labels import check_column_labels
 from ..utils._numeric import binomial_interval
 from ..utils._output import rename_argument, warn
 from ..utils._proba import SMALLEST_PROBABILITY
-from ._base import PostHocCalibrator, linear_formula
+from ._base import PostHocCalibrator, make_linear_formula
 from ._constants import (
     ERROR_OF_FREQUENCIES,
     LEVEL,
@@ -60,13 +60,13 @@ class Estimated(NamedTuple):
     training_proba: NDArray[np.float64] | None
 
 
-def priors_interval(found: Estimated, error_of_frequencies: float) -> NDArray[np.float64]:
+def compute_priors_interval(found: Estimated, error_of_frequencies: float) -> NDArray[np.float64]:
     """Return a 95 % interval for every class, (K, 2)."""
     ratio = found.proba / found.training
     logits = np.log(found.priors)
     posterior = ratio * found.priors
     posterior /= posterior.sum(axis=1, keepdims=True)
-    covariance = _covariance(posterior, found)
+    covariance = _compute_covariance(posterior, found)
     ends = np.empty((len(logits), 2))
     for k, prior in enumerate(found.priors):
         # Gradient of the log-odds of class k in the logits of all classes.
@@ -78,10 +78,10 @@ def priors_interval(found: Estimated, error_of_frequencies: float) -> NDArray[np
         path = direction / variance
         # By the delta method, from the covariance of the calibrator's offset and slope.
         by_calibrator = slope @ covariance @ _score_by_calibrator(posterior, found, k)
-        of_calibrator = _calibrator_covariance(posterior, found, k, error_of_frequencies)
+        of_calibrator = _compute_calibrator_covariance(posterior, found, k, error_of_frequencies)
         calibration_variance = float(by_calibrator @ of_calibrator @ by_calibrator)
         for column, sign in enumerate((-1.0, 1.0)):
-            step = _distance_along(ratio, found, logits, sign * path, np.sqrt(variance))
+            step = _find_distance(ratio, found, logits, sign * path, np.sqrt(variance))
             moved = softmax(logits + sign * step * path)[k]
             distance = logit(np.clip(moved, 1e-13, 1 - 1e-13)) - logit(prior)
             far = np.hypot(distance, np.sqrt(chi2.ppf(LEVEL, 1) * calibration_variance))
@@ -89,7 +89,7 @@ def priors_interval(found: Estimated, error_of_frequencies: float) -> NDArray[np
     return ends
 
 
-def _covariance(posterior: NDArray[np.float64], found: Estimated) -> NDArray[np.float64]:
+def _compute_covariance(posterior: NDArray[np.float64], found: Estimated) -> NDArray[np.float64]:
     """Return the covariance of the logits of the estimated frequencies."""
     score = posterior - found.priors
     of_pseudo = np.diag(found.priors) - np.outer(found.priors, found.priors)
@@ -98,7 +98,7 @@ def _covariance(posterior: NDArray[np.float64], found: Estimated) -> NDArray[np.
     return np.linalg.pinv(information, hermitian=True)
 
 
-def _distance_along(
+def _find_distance(
     ratio: NDArray[np.float64],
     found: Estimated,
     logits: NDArray[np.float64],
@@ -129,12 +129,12 @@ def _score_by_calibrator(
 ) -> NDArray[np.float64]:
     """Return the derivative of the score by an offset and a slope of class k, (K, 2)."""
     moves = np.zeros((len(found.priors), 2))
-    for column, z in enumerate(_offset_and_slope(found.proba[:, k])):
+    for column, z in enumerate(_compute_offset_and_slope(found.proba[:, k])):
         excess = -posterior * (posterior[:, k] * z)[:, np.newaxis]
         excess[:, k] += posterior[:, k] * z
         if found.training_proba is not None:  # the training frequencies move too
             of_k = found.training_proba[:, k]
-            z_before = _offset_and_slope(of_k)[column]
+            z_before = _compute_offset_and_slope(of_k)[column]
             change = -(found.training_proba * (of_k * z_before)[:, np.newaxis]).mean(axis=0)
             change[k] += (of_k * z_before).mean()
             relative = change / found.training
@@ -143,19 +143,19 @@ def _score_by_calibrator(
     return moves
 
 
-def _offset_and_slope(proba: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_offset_and_slope(proba: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the derivatives of the log-odds by an offset and a slope, (2, n)."""
     x = np.clip(logit(np.clip(proba, 1e-13, 1 - 1e-13)), -_FARTHEST, _FARTHEST)
     return np.stack([np.ones_like(x), x])
 
 
-def _calibrator_covariance(
+def _compute_calibrator_covariance(
     posterior: NDArray[np.float64], found: Estimated, k: int, error: float
 ) -> NDArray[np.float64]:
     """Return the covariance of the offset and the slope of class k."""
     if found.training_proba is not None:
         of_k = found.training_proba[:, k]
-        z = _offset_and_slope(of_k)
+        z = _compute_offset_and_slope(of_k)
         information = (z * (of_k * (1 - of_k))) @ z.T + np.eye(2) / PRIOR_VARIANCE
         return np.linalg.inv(information).astype(np.float64)
     of_k = found.proba[:, k]
@@ -412,7 +412,7 @@ class PriorShift(PostHocCalibrator):
         elif y is not None:
             count = np.bincount(y, sample_weight, minlength=k)
             self.priors_ = count / count.sum()
-            n = np.full(k, _n_effective(sample_weight, len(y)))
+            n = np.full(k, _compute_n_effective(sample_weight, len(y)))
             ends = binomial_interval(self.priors_, n, LEVEL)
             self.priors_interval_ = np.stack(ends, axis=1)
         else:
@@ -462,7 +462,7 @@ class PriorShift(PostHocCalibrator):
         training, strength = self.training_priors_, self.prior_strength
         if strength is None:
             strength = STRENGTH if training_proba is not None else STRENGTH_OF_FREQUENCIES
-        priors = self._most_likely(proba, weight, _pseudo(strength, training))
+        priors = self._most_likely(proba, weight, _compute_pseudo_samples(strength, training))
         if strength:
             self.trust_ = self._trust(proba, weight, training_proba)
             priors = training * (priors / training) ** self.trust_
@@ -483,12 +483,12 @@ class PriorShift(PostHocCalibrator):
     ) -> NDArray[np.float64]:
         """Return the interval of the priors (n_classes, 2), extended to contain the estimate."""
         training = self.training_priors_
-        samples = weight * (_n_effective(weight, len(weight)) / weight.sum())
+        samples = weight * (_compute_n_effective(weight, len(weight)) / weight.sum())
         # With a weak prior, so that the interval depends on the data and not on `prior_strength`.
-        pseudo = _pseudo(WEAK, training)
+        pseudo = _compute_pseudo_samples(WEAK, training)
         found = self._most_likely(proba, samples, pseudo)
         estimated = Estimated(proba, samples, found, training, pseudo, training_proba)
-        low, high = priors_interval(estimated, ERROR_OF_FREQUENCIES).T
+        low, high = compute_priors_interval(estimated, ERROR_OF_FREQUENCIES).T
         return np.stack([np.minimum(low, priors), np.maximum(high, priors)], axis=1)
 
     def _most_likely(
@@ -519,7 +519,7 @@ class PriorShift(PostHocCalibrator):
         return softmax(self._as_logits(scores) + np.log(self.ratio_), axis=1)
 
     def _formula(self) -> dict[str, Any]:
-        return linear_formula(intercept=np.log(self.ratio_))
+        return make_linear_formula(intercept=np.log(self.ratio_))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -527,12 +527,12 @@ class PriorShift(PostHocCalibrator):
         return tags
 
 
-def _pseudo(strength: float, training: NDArray) -> NDArray[np.float64]:
+def _compute_pseudo_samples(strength: float, training: NDArray) -> NDArray[np.float64]:
     """Return the pseudo-samples of every class."""
     return strength * len(training) * training
 
 
-def _n_effective(weight: NDArray | None, n: int) -> float:
+def _compute_n_effective(weight: NDArray | None, n: int) -> float:
     """Return the effective number of samples (Kish)."""
     return float(n) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
 
@@ -574,7 +574,7 @@ def _check_priors(
     priors: ArrayLike, classes: NDArray, name: str, *, low: float
 ) -> NDArray[np.float64]:
     """Return valid priors, each at least `low`, with sum 1."""
-    k, numbers = len(classes), _numbers_by_class(priors, classes, name)
+    k, numbers = len(classes), _read_numbers_by_class(priors, classes, name)
     if numbers.shape != (k,) or not np.all(numbers >= low) or abs(numbers.sum() - 1) > 1e-3:
         least = "above 0" if low > 0 else "of 0 or more"
         raise ValueError(
@@ -586,7 +586,7 @@ def _check_priors(
 
 def _check_rate(rate: ArrayLike | float, classes: NDArray) -> NDArray[np.float64]:
     """Return a valid sampling rate for every class."""
-    k, numbers = len(classes), _numbers_by_class(rate, classes, "sampling_rate")
+    k, numbers = len(classes), _read_numbers_by_class(rate, classes, "sampling_rate")
     if numbers.ndim == 0 and k == 2:
         numbers = np.array([float(numbers), 1.0])
     if numbers.shape != (k,) or not np.all((numbers > 0) & (numbers <= 1)):
@@ -597,7 +597,7 @@ def _check_rate(rate: ArrayLike | float, classes: NDArray) -> NDArray[np.float64
     return numbers
 
 
-def _numbers_by_class(values: ArrayLike, classes: NDArray, name: str) -> NDArray[np.float64]:
+def _read_numbers_by_class(values: ArrayLike, classes: NDArray, name: str) -> NDArray[np.float64]:
     """Return numbers in the order of the classes; a Series is reordered by its index.
 
     (``y.value_counts(normalize=True)`` has the most frequent class first.)

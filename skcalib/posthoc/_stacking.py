@@ -19,11 +19,11 @@ from ..utils._proba import FLOAT32_ROUNDING
 from ._base import (
     SMALLEST,
     PostHocCalibrator,
-    linear_formula,
-    mixed_with_uniform,
-    mixture_formula,
-    simplex_weights,
-    with_uniform,
+    add_uniform_formula,
+    fit_simplex_weights,
+    make_linear_formula,
+    make_mixture_formula,
+    mix_with_uniform,
 )
 from ._constants import (
     LEAST_WEIGHT,
@@ -39,9 +39,9 @@ from ._temperature import (
     AfterTemperature,
     AtTemperature,
     TemperatureScaling,
-    at_temperature,
-    by_columns,
+    apply_temperature,
     fit_at_temperature,
+    iter_by_columns,
 )
 
 IDENTITY = "identity"
@@ -87,11 +87,11 @@ class ShrunkIsotonic(AfterTemperature):
     ) -> None:
         self.temperature_, self.uniform_weight_ = at.temperature, at.uniform_weight
         proba = self._at_temperature(at)
-        p, mapped = _mapped(proba)
+        p, mapped = _find_mapped(proba)
         # If several classes share the largest probability, the hit counts for one of them.
         hit = mapped[np.arange(len(y)), y] / mapped.sum(axis=1)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        odds = _log_odds(p)
+        odds = _compute_log_odds(p)
         # Round, so that equal values stay equal whatever the order of summation.
         _, of_sample = np.unique(odds.round(9), return_inverse=True)
         # Sums over samples with equal odds: weight, hits, probability, odds.
@@ -101,12 +101,12 @@ class ShrunkIsotonic(AfterTemperature):
         total, hits, predicted, odds = (np.bincount(block, part) for part in sums)
         shrunk = (hits + predicted / total) / (total + 1)
         values = isotonic_regression(shrunk, sample_weight=total)
-        self.knots_, self.values_ = odds / total, _log_odds(values)
+        self.knots_, self.values_ = odds / total, _compute_log_odds(values)
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
         proba = self._at_temperature(at)
-        p, mapped = _mapped(proba)
-        latest = expit(np.interp(_log_odds(p), self.knots_, self.values_))
+        p, mapped = _find_mapped(proba)
+        latest = expit(np.interp(_compute_log_odds(p), self.knots_, self.values_))
         if proba.shape[1] == 2:
             proba[:, 0], proba[:, 1] = 1 - latest, latest
             return proba
@@ -125,7 +125,7 @@ class ShrunkIsotonic(AfterTemperature):
         return proba
 
     def _formula(self) -> dict[str, Any]:
-        part = with_uniform(linear_formula(self.temperature_), self.uniform_weight_)
+        part = add_uniform_formula(make_linear_formula(self.temperature_), self.uniform_weight_)
         x, y = self.knots_.tolist(), self.values_.tolist()
         return {
             "kind": "confidence",
@@ -137,10 +137,10 @@ class ShrunkIsotonic(AfterTemperature):
         }
 
     def _at_temperature(self, at: AtTemperature) -> NDArray[np.float64]:
-        return mixed_with_uniform(at.proba.astype(np.float64), self.uniform_weight_)
+        return mix_with_uniform(at.proba.astype(np.float64), self.uniform_weight_)
 
 
-def _mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
+def _find_mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
     """Return the probability to map, and a mask of the classes that have it (ties included).
 
     Equal shares of votes of trees or neighbors may differ by the rounding of float32.
@@ -151,7 +151,7 @@ def _mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
     return largest, proba >= (largest * (1 - FLOAT32_ROUNDING))[:, None]
 
 
-def _log_odds(p: NDArray) -> NDArray:
+def _compute_log_odds(p: NDArray) -> NDArray:
     return logit(np.clip(p, SMALLEST, 1 - SMALLEST))
 
 
@@ -279,7 +279,7 @@ class StackedCalibration(PostHocCalibrator):
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores)
         maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
-        folds = folds_at_random(raw, y, weight, 0, groups)
+        folds = draw_folds(raw, y, weight, 0, groups)
         n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
         # The out-of-fold probability of each label, by every component.
         p_label = {name: np.empty(len(y)) for name in (IDENTITY, *candidates)}
@@ -289,7 +289,7 @@ class StackedCalibration(PostHocCalibrator):
             fold_maps = self._fit_maps(
                 candidates, scores[rest], logits[rest], y[rest], weight[rest], near=maps
             )
-            for name, proba in _predictions(fold_maps, scores[out], logits[out]):
+            for name, proba in _iter_predictions(fold_maps, scores[out], logits[out]):
                 p_label[name][out] = proba[np.arange(len(out)), y[out]]
         predicted = folds < n_folds
         p_label = {name: p[predicted] for name, p in p_label.items()}
@@ -308,7 +308,7 @@ class StackedCalibration(PostHocCalibrator):
         # calibrator share the other.
         prior = np.full(len(components), 1 / len(components))
         prior[[0, 1] if has_calibrators else [0]] += SAMPLES_OF_FIRST / (1 + has_calibrators)
-        weights = simplex_weights(proba, weight, prior)
+        weights = fit_simplex_weights(proba, weight, prior)
         # Akaike's weights of the mixture and the unchanged model: a fitted parameter gains about
         # a nat by chance.
         gain = float(weight @ np.log(proba @ weights / proba[:, 0])) - PRICE
@@ -332,11 +332,11 @@ class StackedCalibration(PostHocCalibrator):
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
         found = np.empty(logits.shape, dtype=np.result_type(scores.dtype, np.float32))
-        for rows, block in by_columns(logits):
+        for rows, block in iter_by_columns(logits):
             mixed = np.zeros_like(block)
             if self.weights_[IDENTITY]:
                 mixed += self.weights_[IDENTITY] * self._as_proba(scores[rows])
-            for name, proba in _predictions(self.calibrators_, scores[rows], block):
+            for name, proba in _iter_predictions(self.calibrators_, scores[rows], block):
                 mixed += self.weights_[name] * proba
             found[rows] = mixed / row_sum(mixed)[:, None]
         return found
@@ -345,7 +345,7 @@ class StackedCalibration(PostHocCalibrator):
         parts = {IDENTITY: {"kind": "identity"}}
         for name, calibrator in self.calibrators_.items():
             parts[name] = calibrator._formula()
-        return mixture_formula([self.weights_[name] for name in parts], list(parts.values()))
+        return make_mixture_formula([self.weights_[name] for name in parts], list(parts.values()))
 
     def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
         """Return the calibrators to fit, and note in `excluded_` why others are not."""
@@ -392,7 +392,7 @@ class StackedCalibration(PostHocCalibrator):
         for name, candidate in candidates.items():
             calibrator = fitted[name] = copy(candidate)
             if not _shares_temperature(calibrator):
-                _quietly_fit(calibrator, scores, y, weight)
+                _fit_quietly(calibrator, scores, y, weight)
                 continue
             # What `fit` sets before `_fit`.
             calibrator.classes_, calibrator._zero = np.arange(logits.shape[1]), self._zero
@@ -409,7 +409,7 @@ def _shares_temperature(calibrator: PostHocCalibrator) -> TypeGuard[AfterTempera
     return isinstance(calibrator, AfterTemperature) and calibrator._shares_temperature()
 
 
-def _predictions(
+def _iter_predictions(
     maps: dict[str, PostHocCalibrator], scores: NDArray, logits: NDArray
 ) -> Iterator[tuple[str, NDArray]]:
     """Yield the probabilities of every map; a shared temperature is applied once."""
@@ -417,13 +417,13 @@ def _predictions(
     for name, calibrator in maps.items():
         if _shares_temperature(calibrator):
             if at is None:
-                at = at_temperature(logits, calibrator.temperature_, calibrator.uniform_weight_)
+                at = apply_temperature(logits, calibrator.temperature_, calibrator.uniform_weight_)
             yield name, calibrator._predict_at(at)
         else:
             yield name, calibrator._predict_proba(scores)
 
 
-def _quietly_fit(
+def _fit_quietly(
     calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray | None
 ) -> None:
     # Without warnings: of a temperature at its bound, which gets a low weight, and about the
@@ -432,7 +432,7 @@ def _quietly_fit(
         calibrator._check_and_fit(scores, y, weight, warns=False)
 
 
-def folds_at_random(
+def draw_folds(
     proba: NDArray,
     y: NDArray,
     weight: NDArray,
@@ -454,14 +454,14 @@ def folds_at_random(
         rank = np.argsort(np.lexsort((of_column, np.bincount(y, minlength=k))))
         y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
     if groups is None:
-        return _in_turns(key, y, weight, rng)
+        return _deal_in_turns(key, y, weight, rng)
     _, groups = np.unique(groups, return_inverse=True)
     size = np.bincount(groups)
     mean, of_y = (np.bincount(groups, values) / size for values in (key, y))
-    return _in_turns(mean.round(9), of_y.round(9), np.bincount(groups, weight), rng)[groups]
+    return _deal_in_turns(mean.round(9), of_y.round(9), np.bincount(groups, weight), rng)[groups]
 
 
-def _in_turns(
+def _deal_in_turns(
     key: NDArray, y: NDArray, weight: NDArray, rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """Deal entries to the folds in turn, in a random order that depends on their values."""

@@ -34,14 +34,14 @@ from ..utils._proba import FLOAT32_ROUNDING
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
-    chance_level,
-    linear_formula,
-    mixed_with_uniform,
-    mixture_formula,
-    simplex_weights,
-    with_uniform,
+    add_uniform_formula,
+    compute_chance,
+    fit_simplex_weights,
+    make_linear_formula,
+    make_mixture_formula,
+    mix_with_uniform,
 )
-from ._dask import ScoresInChunks, total_weight
+from ._dask import ScoresInChunks, sum_weights
 
 # Temperature scaling, and the base of calibrators that apply another map after it.
 #
@@ -70,7 +70,7 @@ class AtTemperature:
         return np.maximum(self.log_proba, LOWEST_LOG_PROBA)
 
 
-def by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
+def iter_by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
     """Yield (rows, block): blocks of rows in float32 or float64, stored by columns.
 
     With few columns, that makes operations along the rows fast.
@@ -82,7 +82,7 @@ def by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
         yield rows, np.asarray(logits[rows], dtype=dtype, order="F")
 
 
-def at_temperature(logits: NDArray, temperature: float, uniform_weight: float) -> AtTemperature:
+def apply_temperature(logits: NDArray, temperature: float, uniform_weight: float) -> AtTemperature:
     """Return the probabilities at a known temperature."""
     return AtTemperature(logits, *log_softmax_at(logits, temperature), temperature, uniform_weight)
 
@@ -105,7 +105,7 @@ def fit_at_temperature(
         pseudo_errors=float(mix_uniform),
         near=near,
     )
-    return at_temperature(logits, temperature, weight or 0.0)
+    return apply_temperature(logits, temperature, weight or 0.0)
 
 
 class AfterTemperature(PostHocCalibrator):
@@ -157,8 +157,8 @@ class AfterTemperature(PostHocCalibrator):
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
         proba = np.empty(logits.shape, dtype=np.result_type(logits.dtype, np.float32))
-        for rows, block in by_columns(logits):
-            at = at_temperature(block, self.temperature_, self.uniform_weight_)
+        for rows, block in iter_by_columns(logits):
+            at = apply_temperature(block, self.temperature_, self.uniform_weight_)
             proba[rows] = self._predict_at(at)
         return proba
 
@@ -305,9 +305,7 @@ class TemperatureScaling(AfterTemperature):
                 raise ValueError(
                     f"grid must be a list of positive, finite temperatures, got {self.grid!r}."
                 )
-            self.temperature_ = least_calibration_error(
-                logits, y, sample_weight, grid, self.n_bins
-            )
+            self.temperature_ = fit_temperature_to_ece(logits, y, sample_weight, grid, self.n_bins)
             self.uniform_weight_ = 0.0
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
@@ -316,7 +314,7 @@ class TemperatureScaling(AfterTemperature):
                 f"criterion must be 'log_loss' where X is a dask array, got {self.criterion!r}."
             )
         bounds = _check_bounds(self.bounds)
-        self.temperature_, weight = temperature_in_chunks(
+        self.temperature_, weight = fit_temperature_in_chunks(
             data, bounds, mix_uniform=self.mix_uniform
         )
         warn_of_bound(self.temperature_, bounds)
@@ -325,10 +323,10 @@ class TemperatureScaling(AfterTemperature):
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
         proba = softmax_at(logits, self.temperature_)
-        return mixed_with_uniform(proba, self.uniform_weight_, logits)
+        return mix_with_uniform(proba, self.uniform_weight_, logits)
 
     def _formula(self) -> dict[str, Any]:
-        return with_uniform(linear_formula(self.temperature_), self.uniform_weight_)
+        return add_uniform_formula(make_linear_formula(self.temperature_), self.uniform_weight_)
 
     def _shares_temperature(self) -> bool:
         bounds = _check_bounds(self.bounds)
@@ -344,14 +342,14 @@ class TemperatureScaling(AfterTemperature):
         self.temperature_, self.uniform_weight_ = at.temperature, at.uniform_weight
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
-        return mixed_with_uniform(at.proba.copy(), self.uniform_weight_, at.logits)
+        return mix_with_uniform(at.proba.copy(), self.uniform_weight_, at.logits)
 
 
-def temperature_in_chunks(
+def fit_temperature_in_chunks(
     data: ScoresInChunks, bounds: tuple[float, float], *, mix_uniform: bool
 ) -> TemperatureFit:
     """Return the temperature of all samples, and the weight of the uniform component."""
-    n, pseudo_errors = data.sum(total_weight), float(mix_uniform)
+    n, pseudo_errors = data.sum(sum_weights), float(mix_uniform)
     scores, y, weight = data.sample()
     start = fit_temperature(
         data.calibrator._as_logits(scores),
@@ -363,12 +361,12 @@ def temperature_in_chunks(
     )
 
     def sums_at(beta: float, w: float | None) -> NDArray[np.float64]:
-        return data.sum(_temperature_sums, beta, w, n, pseudo_errors)
+        return data.sum(_sum_chunk, beta, w, n, pseudo_errors)
 
     return fit_temperature_by_sums(sums_at, start, n, bounds, pseudo_errors=pseudo_errors)
 
 
-def _temperature_sums(
+def _sum_chunk(
     calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray, *state: Any
 ) -> NDArray[np.float64]:
     return temperature_sums(calibrator._as_logits(scores), y, weight, *state)
@@ -381,7 +379,7 @@ def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     return float(numbers[0]), float(numbers[1])
 
 
-def least_calibration_error(
+def fit_temperature_to_ece(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, grid: NDArray, n_bins: int
 ) -> float:
     """Return the T in `grid` with the least ECE of softmax(logits / T); of ties, nearest to 1.
@@ -397,7 +395,7 @@ def least_calibration_error(
 
     def gap_and_error(index: int) -> tuple[float, float]:
         if index not in tried:
-            confidence = top_confidence(logits, temperatures[index])
+            confidence = compute_top_confidence(logits, temperatures[index])
             gap = np.average(confidence - correct, weights=sample_weight)
             # Without the metric's warnings: these labels are hits, not the user's.
             with collecting():
@@ -426,7 +424,7 @@ def least_calibration_error(
     return float(temperatures[min(order, key=lambda i: tried[i][1])])
 
 
-def top_confidence(logits: NDArray, temperature: float) -> NDArray:
+def compute_top_confidence(logits: NDArray, temperature: float) -> NDArray:
     """Return the largest probability of every row of softmax(logits / T)."""
     confidence = np.empty(len(logits), dtype=np.result_type(logits.dtype, np.float32))
     for rows, block in iter_blocks(logits):
@@ -511,13 +509,17 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         first, second, third = self.weights_
         mixed = first * softmax_at(logits, self.temperature_).astype(np.float64)
         mixed += second * softmax_at(logits, 1.0)
-        mixed += third * np.broadcast_to(chance_level(logits), len(logits))[:, None]
+        mixed += third * np.broadcast_to(compute_chance(logits), len(logits))[:, None]
         mixed[np.isneginf(logits)] = 0
         return mixed.astype(np.result_type(logits.dtype, np.float32), copy=False)
 
     def _formula(self) -> dict[str, Any]:
-        parts = [linear_formula(self.temperature_), linear_formula(), {"kind": "uniform"}]
-        return mixture_formula(self.weights_, parts)
+        parts = [
+            make_linear_formula(self.temperature_),
+            make_linear_formula(),
+            {"kind": "uniform"},
+        ]
+        return make_mixture_formula(self.weights_, parts)
 
 
 class _Mixture(TemperatureProblem):
@@ -528,7 +530,7 @@ class _Mixture(TemperatureProblem):
         self.weights = np.full(3, 1 / 3)
         # The probability of the label by every component; the first depends on beta.
         raw = softmax_at(logits, 1.0)[np.arange(len(y)), y].astype(np.float64)
-        uniform = np.broadcast_to(chance_level(logits), raw.shape)
+        uniform = np.broadcast_to(compute_chance(logits), raw.shape)
         self.of_label = np.column_stack([raw, raw, uniform])
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
@@ -539,7 +541,7 @@ class _Mixture(TemperatureProblem):
         self.of_label[:, 0] = scaled
         # Start inside the simplex: a weight of 0 may become positive at another beta.
         start = 0.99 * self.weights + 0.01 / 3
-        self.weights = w = simplex_weights(self.of_label, self.weight, start=start)
+        self.weights = w = fit_simplex_weights(self.of_label, self.weight, start=start)
         ratio = self.of_label / (self.of_label @ w)[:, None]
         # Posterior probability that a label comes from the first component.
         r = w[0] * ratio[:, 0]

@@ -81,7 +81,7 @@ def risk_control(
     `correct` is boolean, or the share of people who agree with the answer.
     """
     if np.isin(correct, (0, 1)).all():
-        return _control(_accepted(confidence, correct.astype(bool), groups), risk, delta)
+        return _control(_count_accepted(confidence, correct.astype(bool), groups), risk, delta)
     return _control_losses(confidence, 1 - correct, risk, delta, groups)
 
 
@@ -125,7 +125,7 @@ def _control(found: Accepted, risk: float, delta: float) -> RiskControl:
         failed = p_value[start:stop] > level
         return int(np.argmax(failed)) if failed.any() else stop - start
 
-    last = _fixed_sequence(n_passed, found.n_apart, risk, delta)
+    last = _test_in_sequence(n_passed, found.n_apart, risk, delta)
     if last < 0:
         return RiskControl(np.inf, 0, 0, 1.0)
     # The boundary is the largest value that is not accepted, so that what lies between the two
@@ -133,10 +133,12 @@ def _control(found: Accepted, risk: float, delta: float) -> RiskControl:
     threshold = float(values[last + 1]) if last + 1 < len(values) else -np.inf
     n, k = int(n_accepted[last]), int(n_errors[last])
     n_effective = float(found.n_effective[last])
-    return RiskControl(threshold, n, k, upper_bound(k / n * n_effective, n_effective, delta))
+    return RiskControl(
+        threshold, n, k, compute_upper_bound(k / n * n_effective, n_effective, delta)
+    )
 
 
-def upper_bound(n_errors: float, n_samples: float, delta: float) -> float:
+def compute_upper_bound(n_errors: float, n_samples: float, delta: float) -> float:
     """Return Clopper and Pearson's upper bound of an error rate, of confidence level 1 - delta.
 
     The numbers need not be whole.
@@ -148,7 +150,7 @@ def upper_bound(n_errors: float, n_samples: float, delta: float) -> float:
     return float(betaincinv(n_errors + 1, n_samples - n_errors, 1 - delta))
 
 
-def _accepted(
+def _count_accepted(
     confidence: NDArray[np.floating],
     correct: NDArray[np.bool_],
     groups: NDArray[np.intp] | None,
@@ -161,7 +163,7 @@ def _accepted(
     if groups is None:
         return Accepted(-values, n_accepted, n_errors, n_accepted.astype(float), n_accepted)
     order = np.argsort(tied, kind="stable")
-    sums = _sums_of_groups(groups[order], ~correct[order])[:, n_accepted - 1]
+    sums = _sum_groups(groups[order], ~correct[order])[:, n_accepted - 1]
     n_groups, n_that_err, of_accepted, of_errors, of_both = sums
     rate = n_errors / n_accepted
     # The sum over groups of (errors - rate * accepted)^2.
@@ -174,7 +176,7 @@ def _accepted(
     return Accepted(-values, n_accepted, n_errors, n_effective, n_groups.astype(np.intp))
 
 
-def _sums_of_groups(groups: NDArray[np.intp], wrong: NDArray[np.bool_]) -> NDArray[np.floating]:
+def _sum_groups(groups: NDArray[np.intp], wrong: NDArray[np.bool_]) -> NDArray[np.floating]:
     """Return sums over the groups of the first i samples, for i = 1, ..., n, as rows (5, n).
 
     They count groups, and groups with an error; with A samples and E errors of a group, they sum
@@ -214,7 +216,7 @@ def _control_losses(
     values, tied = np.unique(-confidence, return_inverse=True)
     # The bets depend on the order of the samples, which must not depend on their losses.
     order = np.random.default_rng(0).permutation(len(loss))
-    units = np.arange(len(loss)) if groups is None else _numbered(groups[order])
+    units = np.arange(len(loss)) if groups is None else _number_groups(groups[order])
     tied, loss = tied[order], loss[order]
     tested = np.unique(np.linspace(0, len(values) - 1, _MOST_TESTED).astype(np.intp))
     strictest = np.full(units.max() + 1, len(values))  # that accepts one of the unit
@@ -230,7 +232,7 @@ def _control_losses(
         return sum(1 for _ in passed)
 
     # Losses are rarely 0, and those of half the limit pass with about twice as many samples.
-    found = _fixed_sequence(n_passed, n_apart, risk, delta, times=2)
+    found = _test_in_sequence(n_passed, n_apart, risk, delta, times=2)
     if found < 0:
         return RiskControl(np.inf, 0, 0, 1.0)
     game, last = game_of(found), int(tested[found])
@@ -277,7 +279,7 @@ class _Game:
         return high
 
 
-def _numbered(groups: NDArray[np.intp]) -> NDArray[np.intp]:
+def _number_groups(groups: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return groups numbered by first occurrence."""
     _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.intp)
@@ -285,7 +287,7 @@ def _numbered(groups: NDArray[np.intp]) -> NDArray[np.intp]:
     return place[codes]
 
 
-def _fixed_sequence(
+def _test_in_sequence(
     n_passed: Callable[[int, int, float], int],
     n_apart: NDArray[np.intp],
     risk: float,
@@ -303,7 +305,7 @@ def _fixed_sequence(
     `start` to `stop`, ``n_passed(start, stop, level)`` pass before the first that fails.
     """
     level, best = 0.0, -1
-    starts, levels = _starts(n_apart, risk, delta, times)
+    starts, levels = _choose_starts(n_apart, risk, delta, times)
     for start, stop, own_level in zip(starts, [*starts[1:], len(n_apart)], levels):
         level += own_level
         n = n_passed(start, stop, level)
@@ -315,7 +317,7 @@ def _fixed_sequence(
     return best
 
 
-def _starts(
+def _choose_starts(
     n_accepted: NDArray[np.intp], risk: float, delta: float, times: int = 1
 ) -> tuple[list[int], list[float]]:
     """Return where the sequences begin, and the level of each; the levels sum to `delta`.

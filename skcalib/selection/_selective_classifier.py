@@ -313,7 +313,7 @@ class SelectiveClassifier(DelegatingClassifier):
         with print_elapsed(type(self).__name__, self.verbose, "classifier"):
             fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
         self._keep(fitted, labels)
-        self.reject_label_ = _reject_label(self.reject_label, self.classes_)
+        self.reject_label_ = _choose_reject_label(self.reject_label, self.classes_)
         if frozen:
             self._warn_of_order(X, with_index_of(y, labels))
         if folds is None:
@@ -339,7 +339,7 @@ class SelectiveClassifier(DelegatingClassifier):
         )
         self._keep(self.estimator, classes)
         self.confidence_ = self.confidence
-        self.reject_label_ = _reject_label(self.reject_label, self.classes_)
+        self.reject_label_ = _choose_reject_label(self.reject_label, self.classes_)
         self._warn_of_order(X, with_index_of(y, soft_labels))
         evaluated = _evaluate(self.estimator_, self.confidence_, X, soft_labels, self.classes_)
         codes, self.n_duplicates_ = find_related(X, groups, soft_labels)
@@ -384,7 +384,7 @@ class SelectiveClassifier(DelegatingClassifier):
         groups: NDArray[np.intp] | None,
     ) -> Self:
         """Set a threshold for every predicted class; `column` is that of each prediction."""
-        limits = _risks_of_classes(self.risk, self.classes_)
+        limits = _check_risks(self.risk, self.classes_)
         # Bonferroni: the probabilities of exceeding a limit add up to that of exceeding any.
         delta = self._delta() / len(limits)
         found = [
@@ -438,8 +438,8 @@ class SelectiveClassifier(DelegatingClassifier):
         check_several_classes(labels)
         self.confidence_ = self.confidence
         self._keep(self.estimator, labels)
-        self.reject_label_ = _reject_label(self.reject_label, self.classes_)
-        of_chunk = partial(_cells_of_chunk, self.estimator_, self.confidence_)
+        self.reject_label_ = _choose_reject_label(self.reject_label, self.classes_)
+        of_chunk = partial(_count_chunk, self.estimator_, self.confidence_)
         cells = reduce_chunks(of_chunk, add, X, y)
         n_samples, n_errors = cells.sums.astype(np.intp)
         self.n_duplicates_ = 0  # not searched for
@@ -485,7 +485,7 @@ class SelectiveClassifier(DelegatingClassifier):
             In the units of `confidence`. Lazy if X is a dask array.
         """
         check_is_fitted(self)
-        return _answer_confidence(self.estimator_, self.confidence_, as_features(X))
+        return _score_answers(self.estimator_, self.confidence_, as_features(X))
 
     @by_chunks
     def accept(self, X: Any) -> NDArray[np.bool_]:
@@ -535,7 +535,7 @@ class SelectiveClassifier(DelegatingClassifier):
         return tags
 
 
-def _reject_label(reject_label: int | str | None, classes: NDArray) -> int | str:
+def _choose_reject_label(reject_label: int | str | None, classes: NDArray) -> int | str:
     """Return the label of declined samples: of the type of the classes, and not a class."""
     text = isinstance(classes.tolist()[0], str)
     if reject_label is None:
@@ -550,7 +550,7 @@ def _reject_label(reject_label: int | str | None, classes: NDArray) -> int | str
     return reject_label
 
 
-def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floating]:
+def _score_answers(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floating]:
     """Return the confidence of every sample: larger = more confident."""
     if not isinstance(confidence, str):
         return confidence.score_samples(X)
@@ -573,7 +573,7 @@ def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.fl
     return _FROM_LOGITS[confidence](logits)
 
 
-def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> LogBins:
+def _count_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> LogBins:
     """Return the number of samples, and of errors, in every cell of the confidence."""
     score = correct = np.zeros(0)
     if len(X):  # a mask may have left a chunk without samples
@@ -595,7 +595,7 @@ def _evaluate(
     Correctness is 0 or 1; if `truth` holds soft labels, it is the fraction of people who agree.
     """
     predicted = predict_labels(estimator, X)
-    score, column = _answer_confidence(estimator, confidence, X), encode(predicted, classes)
+    score, column = _score_answers(estimator, confidence, X), encode(predicted, classes)
     correct = truth[np.arange(len(truth)), column] if truth.ndim == 2 else predicted == truth
     return np.column_stack([score, correct, column])
 
@@ -615,7 +615,7 @@ def _control_risk(
     return risk_control(score[rows], correct[rows], risk=risk, delta=delta, groups=some)
 
 
-def _risks_of_classes(risk: Any, classes: NDArray) -> list[float]:
+def _check_risks(risk: Any, classes: NDArray) -> list[float]:
     """Return the limit of every class."""
     names = classes.tolist()
     if set(risk) != set(names):

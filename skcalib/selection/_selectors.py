@@ -112,7 +112,7 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
 
-def count_to_choose(n: int, *, fraction: float, n_samples: int | None) -> int:
+def compute_n_chosen(n: int, *, fraction: float, n_samples: int | None) -> int:
     """Return how many of n samples to choose: `n_samples`, or if it is None, a `fraction`."""
     if n_samples is None:
         # Round halves up: round() would round them to even.
@@ -122,7 +122,7 @@ def count_to_choose(n: int, *, fraction: float, n_samples: int | None) -> int:
     return n_samples
 
 
-def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -> NDArray:
+def draw_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -> NDArray:
     """Return scores whose n largest are a draw without replacement, in proportion to weights.
 
     The scores are log weights plus Gumbel noise, made from uniform numbers in [0, 1).
@@ -132,15 +132,15 @@ def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -
     return np.log(weights) - np.log(-np.log(uniform))
 
 
-def top_rows(
+def choose_top(
     scores: NDArray[np.floating], *, fraction: float, n_samples: int | None
 ) -> NDArray[np.bool_]:
-    """Return the mask of the largest scores, :func:`count_to_choose` many.
+    """Return the mask of the largest scores, :func:`compute_n_chosen` many.
 
     Ties at the cut are broken by row order.
     """
     n = len(scores)
-    count = count_to_choose(n, fraction=fraction, n_samples=n_samples)
+    count = compute_n_chosen(n, fraction=fraction, n_samples=n_samples)
     # The count-th largest score: choose all larger ones, and the first ones that equal it.
     cut = np.partition(scores, n - count)[n - count]
     chosen = scores > cut
@@ -299,7 +299,7 @@ class DifficultySelector(BaseSelector):
         weight = check_weights(sample_weight, n)
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Raise for a bad count before the scorer is fitted.
-        count_to_choose(len(used), **self._count())
+        compute_n_chosen(len(used), **self._count())
         warn_if_fitted(scorer=self.scorer)
         params = self._scorer_params(weight, fit_params)
         self.scorer_, self.difficulty_ = fit_difficulty_of_used(
@@ -367,8 +367,10 @@ class DifficultySelector(BaseSelector):
                 f"{n_missing} of {len(difficulty)}."
             )
         if self.sampling == "top":
-            return top_rows(-difficulty if self.keep == "easiest" else difficulty, **self._count())
-        n_chosen = count_to_choose(len(difficulty), **self._count())
+            return choose_top(
+                -difficulty if self.keep == "easiest" else difficulty, **self._count()
+            )
+        n_chosen = compute_n_chosen(len(difficulty), **self._count())
         order = np.argsort(difficulty, kind="stable")
         n_left = len(order) - int(self.cutoff * len(order))
         if n_chosen > n_left:
@@ -408,7 +410,7 @@ def _draw_beta(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[
     # The mean of the density moves from the middle to the easy end as more is pruned.
     b = BETA_STRENGTH * 0.5 * (1 - pruned**2)
     density = beta.pdf(easiness, BETA_STRENGTH - b, b)
-    return np.argsort(-drawn_scores(density, uniform), kind="stable")[:n_chosen]
+    return np.argsort(-draw_scores(density, uniform), kind="stable")[:n_chosen]
 
 
 # Choose the samples that a model is least confident about.
@@ -559,7 +561,7 @@ class MaxEntropySelector(BaseSelector):
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Raise for a bad count before the estimator is trained.
-        count_to_choose(len(rows), fraction=self.fraction, n_samples=self.n_samples)
+        compute_n_chosen(len(rows), fraction=self.fraction, n_samples=self.n_samples)
         if self.estimator is None:
             if fit_params:
                 raise ValueError(
@@ -662,8 +664,8 @@ class MaxEntropySelector(BaseSelector):
                 uniform = np.random.RandomState(self._seed ^ 1).uniform(size=len(scores))
             # The margin's scores are in [-1, 0]; the others are not negative.
             weights = scores + 1 if self.criterion == "margin" else scores
-            scores = drawn_scores(weights, uniform)
-        return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
+            scores = draw_scores(weights, uniform)
+        return choose_top(scores, fraction=self.fraction, n_samples=self.n_samples)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

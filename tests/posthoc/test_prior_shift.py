@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from skcalib.posthoc import PostHocCalibratedClassifier, PriorShift
-from skcalib.posthoc._prior_shift import Estimated, priors_interval
+from skcalib.posthoc._prior_shift import Estimated, compute_priors_interval
 from skcalib.utils import SkcalibWarning
 
 # Estimates from few samples; the warning has a test of its own.
@@ -382,7 +382,7 @@ def test_the_interval_follows_the_likelihood_where_scores_are_known_exactly():
     best = grid[likelihood.argmax()]
     columns = np.column_stack([1 - proba, proba])
     exact = Estimated(columns, np.ones(800), np.array([1 - best, best]), training, pseudo, None)
-    low, high = priors_interval(exact, error_of_frequencies=0.0)[1]
+    low, high = compute_priors_interval(exact, error_of_frequencies=0.0)[1]
     assert [low, high] == pytest.approx([inside[0], inside[-1]], abs=1e-4)
 
 

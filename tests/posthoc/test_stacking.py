@@ -15,7 +15,7 @@ from skcalib.posthoc import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.posthoc._stacking import ShrunkIsotonic, WeakRidgeMatrixScaling, folds_at_random
+from skcalib.posthoc._stacking import ShrunkIsotonic, WeakRidgeMatrixScaling, draw_folds
 
 from ._sample import mean_log_loss, sample
 
@@ -273,11 +273,11 @@ def test_folds_follow_from_the_samples():
     votes /= votes.sum(axis=1, keepdims=True)
     weight = np.random.default_rng(0).integers(1, 3, 203).astype(float)
     for proba in (softmax(logits, axis=1), votes):
-        folds, other = (folds_at_random(proba, y, weight, seed) for seed in (0, 1))
+        folds, other = (draw_folds(proba, y, weight, seed) for seed in (0, 1))
         assert np.ptp(np.bincount(folds, minlength=5)) <= 1
         assert np.mean(folds == other) < 0.4
         order = np.random.default_rng(1).permutation(203)
-        again = folds_at_random(proba[order], y[order], weight[order], 0)
+        again = draw_folds(proba[order], y[order], weight[order], 0)
         rows = np.column_stack([proba, y, weight, folds])
         shuffled = np.column_stack([proba[order], y[order], weight[order], again])
         # Equal samples may change places.

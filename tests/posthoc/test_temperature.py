@@ -13,7 +13,7 @@ from skcalib.metrics import _temperature_fit
 from skcalib.metrics._temperature_fit import slope_and_curvature
 from skcalib.posthoc import TemperatureScaling
 from skcalib.posthoc import _temperature as posthoc_temperature
-from skcalib.posthoc._temperature import top_confidence
+from skcalib.posthoc._temperature import compute_top_confidence
 from skcalib.utils import SkcalibWarning
 
 
@@ -297,9 +297,9 @@ def test_few_temperatures_of_the_grid_are_tried(monkeypatch):
 
     def counted(logits, temperature):
         tried.append(temperature)
-        return top_confidence(logits, temperature)
+        return compute_top_confidence(logits, temperature)
 
-    monkeypatch.setattr(posthoc_temperature, "top_confidence", counted)
+    monkeypatch.setattr(posthoc_temperature, "compute_top_confidence", counted)
     TemperatureScaling(criterion="ece").fit(logits, y)
     assert len(tried) == len(set(tried)) <= 12
 

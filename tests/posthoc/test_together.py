@@ -13,7 +13,7 @@ from skcalib.posthoc import (
     StackedCalibration,
     TemperatureScaling,
 )
-from skcalib.posthoc._stacking import folds_at_random
+from skcalib.posthoc._stacking import draw_folds
 from skcalib.utils import SkcalibWarning
 from skcalib.utils._labels import design_effect
 
@@ -49,13 +49,13 @@ def test_no_group_is_in_two_folds_and_groups_take_turns():
     rng = np.random.default_rng(0)
     y, groups = rng.integers(0, 3, 600), rng.integers(0, 120, 600)
     proba = rng.dirichlet(np.ones(3), 600)
-    folds = folds_at_random(proba, y, np.ones(600), 0, groups)
+    folds = draw_folds(proba, y, np.ones(600), 0, groups)
     assert set(folds.tolist()) == {0, 1, 2, 3, 4}
     assert len(np.unique(groups * 5 + folds)) == len(np.unique(groups))
     order = rng.permutation(600)
-    shuffled = folds_at_random(proba[order], y[order], np.ones(600), 0, groups[order])
+    shuffled = draw_folds(proba[order], y[order], np.ones(600), 0, groups[order])
     np.testing.assert_array_equal(shuffled, folds[order])
-    alone = folds_at_random(proba, y, np.ones(600), 0, np.arange(600))
+    alone = draw_folds(proba, y, np.ones(600), 0, np.arange(600))
     assert np.ptp(np.bincount(alone)) <= 1
 
 
@@ -95,9 +95,9 @@ def test_groups_and_equal_rows_reach_the_folds_of_the_calibrator(monkeypatch, fr
 
     def spy(*args):
         seen.append(args[4])
-        return folds_at_random(*args)
+        return draw_folds(*args)
 
-    monkeypatch.setattr("skcalib.posthoc._stacking.folds_at_random", spy)
+    monkeypatch.setattr("skcalib.posthoc._stacking.draw_folds", spy)
     model = GaussianNB().fit(X[900:], Y[900:])
     model = FrozenEstimator(model) if frozen else GaussianNB()
     names = np.array([f"p{i // 4}" for i in range(800)])

@@ -19,7 +19,7 @@ from skcalib.posthoc import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.posthoc._base import simplex_weights
+from skcalib.posthoc._base import fit_simplex_weights
 from skcalib.utils import SkcalibWarning
 
 from ._sample import mean_log_loss, sample
@@ -220,7 +220,7 @@ def test_weights_of_a_mixture_against_a_general_solver(prior):
         return -weight @ np.log(of_label @ w) - np.sum(prior * log_softmax(z))
 
     best = minimize(objective, np.zeros(4), options={"gtol": 1e-9})
-    found = simplex_weights(of_label, weight, prior)
+    found = fit_simplex_weights(of_label, weight, prior)
     assert objective(np.log(np.maximum(found, 1e-300))) <= best.fun + 1e-4 * weight.sum()
     np.testing.assert_allclose(found, softmax(best.x), atol=2e-3)
 

@@ -5,23 +5,23 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from skcalib.selection._risk_control import (
-    _accepted,
+    _choose_starts,
+    _count_accepted,
     _Game,
-    _starts,
+    compute_upper_bound,
     risk_control,
     risk_control_of_counts,
-    upper_bound,
 )
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 50), (50, 50)])
 def test_upper_bound_is_that_of_clopper_and_pearson(k, n):
     expected = binomtest(k, n).proportion_ci(0.8, method="exact").high  # two-sided: .1 each
-    assert upper_bound(k, n, 0.1) == pytest.approx(expected)
+    assert compute_upper_bound(k, n, 0.1) == pytest.approx(expected)
 
 
 def test_counts_share_ties():
-    values, accepted, errors, *_ = _accepted(
+    values, accepted, errors, *_ = _count_accepted(
         np.array([0.9, 0.5, 0.9, 0.7]), np.array([True, False, False, True]), None
     )
     assert values.tolist() == [0.9, 0.7, 0.5]
@@ -31,7 +31,7 @@ def test_counts_share_ties():
 
 @pytest.mark.parametrize("n", [44, 45, 58, 353, 354, 5000])
 def test_levels_sum_to_delta(n):
-    starts, levels = _starts(np.arange(1, n + 1), 0.05, 0.1)
+    starts, levels = _choose_starts(np.arange(1, n + 1), 0.05, 0.1)
     if n < 45:  # .95 ** 44 > .1: not even a sample without error could pass
         assert starts == []
         assert binom.cdf(0, 45, 0.05) <= 0.1 < binom.cdf(0, 44, 0.05)
@@ -183,7 +183,7 @@ def test_the_effective_number_is_that_of_korn_and_graubard():
     groups = rng.integers(0, 15, 120)
     confidence = rng.integers(0, 40, 120).astype(float)  # with ties
     correct = rng.random(120) < 0.5 + 0.3 * (groups % 2)
-    found = _accepted(confidence, correct, groups)
+    found = _count_accepted(confidence, correct, groups)
     for value, n_effective, n_apart in zip(found.values, found.n_effective, found.n_apart):
         above = confidence >= value
         expected = reference_of_groups(~correct[above], groups[above])

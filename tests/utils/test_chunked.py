@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcalib.posthoc._dask import every
+from skcalib.posthoc._dask import take_every
 from skcalib.selection._selectors import choose_samples
 from skcalib.utils._backends import InMemory, aligned, distinct, map_rows, reduce_chunks
 
@@ -39,9 +39,9 @@ def test_what_is_in_memory_comes_in_the_chunks_of_the_first(at_once):
     assert isinstance(here, InMemory) == at_once
     assert here.numblocks == (3,)
     assert distinct(here).tolist() == [0, 1, 2]
-    assert every(here, 3).tolist() == y[::3].tolist()
-    assert every(first, 3).tolist() == X[::3].tolist()
-    assert every(None, 3) is None
+    assert take_every(here, 3).tolist() == y[::3].tolist()
+    assert take_every(first, 3).tolist() == X[::3].tolist()
+    assert take_every(None, 3) is None
 
 
 @pytest.mark.parametrize("values", [np.ones((2, 2, 2)), np.ones(())])
