@@ -29,6 +29,14 @@ GROUPS = {
             "generalized_brier_score",
             "refined_log_loss",
         ],
+        "Risk models: validation, decisions and costs": [
+            "validation_summary",
+            "samples_for_validation",
+            "net_benefit",
+            "decision_curve",
+            "expected_cost",
+            "cost_summary",
+        ],
         "Confidence of every sample": [
             "confidence_score",
             "probability_margin",
@@ -131,6 +139,7 @@ GROUPS = {
             "DecompositionDisplay",
         ],
         "Selective prediction": ["RiskCoverageDisplay"],
+        "Decisions and costs": ["DecisionCurveDisplay"],
         "Hard samples": ["DifficultyDisplay", "HardestSamplesDisplay", "EmbeddingMapDisplay"],
         "A training, and many of them": [
             "TrainingMapDisplay",
@@ -146,7 +155,11 @@ GROUPS = {
             "GroupwiseCalibration",
             "PriorShift",
         ],
-        "One number for all classes": ["TemperatureScaling", "EnsembleTemperatureScaling"],
+        "One number for all classes": [
+            "TemperatureScaling",
+            "EnsembleTemperatureScaling",
+            "SigmoidCalibration",
+        ],
         "Vectors and matrices": [
             "VectorScaling",
             "StructuredVectorScaling",
@@ -168,6 +181,7 @@ GROUPS = {
     },
     "selection": {
         "Which samples to answer": ["SelectiveClassifier"],
+        "Which decision costs least": ["MinimumCostClassifier"],
         "Which samples to train on": [
             "SubsetClassifier",
             "MaxEntropySelector",

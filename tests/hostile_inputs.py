@@ -213,6 +213,8 @@ ROLES = {
     "probe_predictions": Argument("history", np.column_stack([LABELS[::-1], LABELS])),
 }
 BINARY = {"fpr_at_tpr", "ood_report"}
+# Probabilities of two classes alone.
+TWO_CLASSES = {"net_benefit", "decision_curve", "samples_for_validation"}
 # They take no arrays, or arrays that other entries cover; images have tests of their own.
 LEFT_OUT = {
     "get_scorer", "get_scorer_names", "make_predictions", "score_difficulty",
@@ -227,6 +229,15 @@ OPTIONS = {
     "smooth_reliability_curve": {"n_resamples": 19, "random_state": 0},
     "calibration_error_interval": RESAMPLES,
     "calibration_test": RESAMPLES,
+    "validation_summary": RESAMPLES,
+    "cost_summary": {"random_state": 0},
+    "net_benefit": {"threshold": 0.3},
+    "decision_curve": {**RESAMPLES, "thresholds": [0.2, 0.4]},
+    "samples_for_validation": {
+        "width": {"o_e_ratio": 0.5},
+        "n_simulations": 20,
+        "random_state": 0,
+    },
     "groupwise_calibration_error": {**RESAMPLES, "min_samples": 1},
     # All are checked, but the draw might have left some out: so there is an interval.
     "prediction_powered_interval": {"checked": np.arange(N), "inclusion_proba": np.full(N, 0.5)},
@@ -244,6 +255,10 @@ def function_calls() -> Iterator[Call]:
             arguments = {n: ROLES[n] for n in parameters(function) if n in ROLES}
             if name in BINARY:
                 arguments["y_true"] = Argument("labels", LABELS % 2)
+            if name in TWO_CLASSES:
+                arguments["y_proba"] = Argument("proba", softmax(LOGITS[:, :2], axis=1))
+                if "y_true" in arguments:
+                    arguments["y_true"] = Argument("labels", LABELS % 2)
             if name == "multilabel_calibration_error":
                 # Probabilities of labels need not sum to 1.
                 arguments["y_true"] = Argument(
@@ -505,10 +520,12 @@ EXCUSED = [
      r"|NoveltyDetector",
      "sample_weight", "weights of"),
     # Names of any kind; a missing one is a group of its own, and there may be several columns.
-    (r"[gG]roupwise|CalibrationReport|_interval|compare_|calibration_test", "by|groups",
+    (r"[gG]roupwise|CalibrationReport|_interval|compare_|calibration_test|decision_curve|_summary",
+     "by|groups",
      "NaN|inf|None inside|pandas NA|fractions|beyond|bytes|dates|spans|records|two col|a dict"),
     (r"Ensemble|Stacked|Temperature", "X", "-inf"),  # a class that is no option of the sample
     (r"flip_labels", "y", "one sample"),  # the only array
+    (r"decision_curve", "y_proba", "a dict"),  # several models
     (r"HistogramBinning", "X", "float32"),  # a step function of the scores
     (r"el2n", "y_proba", "three axes"),  # several runs
     (r"difficulty_quadrant|corner_distances", "depth_", "NaN|None inside"),  # no depth

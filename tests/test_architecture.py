@@ -174,6 +174,7 @@ SHARED = {
     },
     "posthoc": {
         "metrics._registry",
+        "metrics._risk_model",
         "metrics._temperature_fit",
     },
     "report": {
@@ -181,6 +182,10 @@ SHARED = {
         "metrics._intervals.mean_range",
         "metrics._intervals.mean_test",
         "selection._risk_control.risk_control",
+    },
+    "selection": {
+        "metrics._expected_cost.check_costs",
+        "metrics._expected_cost.costs_of_decisions",
     },
 }
 

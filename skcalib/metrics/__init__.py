@@ -12,8 +12,10 @@ from ._calibration_error import (
     reliability_curve,
 )
 from ._compare import compare_calibration
+from ._decisions import decision_curve, net_benefit
 from ._decomposition import refined_log_loss, score_decomposition
 from ._detection import fpr_at_tpr, misclassification_report, ood_report
+from ._expected_cost import cost_summary, expected_cost
 from ._groupwise import groupwise_calibration_error, multilabel_calibration_error
 from ._intervals import calibration_error_interval, calibration_test
 from ._monitor import CalibrationMonitor
@@ -28,6 +30,7 @@ from ._per_sample import (
 from ._prediction_powered import prediction_powered_interval
 from ._registry import get_scorer, get_scorer_names
 from ._reliability_curves import isotonic_reliability_curve, smooth_reliability_curve
+from ._sample_size import samples_for_validation
 from ._selective import (
     accuracy_at_coverage,
     area_under_generalized_risk_coverage,
@@ -37,6 +40,7 @@ from ._selective import (
     risk_coverage_curve,
 )
 from ._smooth import smooth_calibration_error
+from ._validation import validation_summary
 
 __all__ = [
     "CalibrationAccumulator",
@@ -50,11 +54,14 @@ __all__ = [
     "classwise_calibration_error",
     "compare_calibration",
     "confidence_score",
+    "cost_summary",
     "coverage_at_risk",
     "debiased_calibration_error",
+    "decision_curve",
     "energy_score",
     "excess_area_under_risk_coverage",
     "expected_calibration_error",
+    "expected_cost",
     "fpr_at_tpr",
     "generalized_brier_score",
     "get_scorer",
@@ -66,6 +73,7 @@ __all__ = [
     "maximum_calibration_error",
     "misclassification_report",
     "multilabel_calibration_error",
+    "net_benefit",
     "ood_report",
     "prediction_powered_interval",
     "predictive_entropy",
@@ -73,9 +81,11 @@ __all__ = [
     "refined_log_loss",
     "reliability_curve",
     "risk_coverage_curve",
+    "samples_for_validation",
     "score_decomposition",
     "smooth_calibration_error",
     "smooth_reliability_curve",
+    "validation_summary",
 ]
 
 fill_docstrings(globals())

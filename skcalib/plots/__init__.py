@@ -1,6 +1,7 @@
 """Displays of calibration, risk and difficulty."""
 
 from ..utils._output import fill_docstrings
+from ._decision_curve import DecisionCurveDisplay
 from ._difficulty import DifficultyDisplay, EmbeddingMapDisplay
 from ._hardest_samples import HardestSamplesDisplay
 from ._reliability import ClassReliabilityDisplay, ReliabilityDisplay
@@ -9,6 +10,7 @@ from ._training import DifficultyPlaneDisplay, ProbeAccuracyDisplay, TrainingMap
 
 __all__ = [
     "ClassReliabilityDisplay",
+    "DecisionCurveDisplay",
     "DecompositionDisplay",
     "DifficultyDisplay",
     "DifficultyPlaneDisplay",

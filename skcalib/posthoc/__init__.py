@@ -13,6 +13,7 @@ from ._linear import (
 )
 from ._one_vs_rest import BetaCalibration, HistogramBinning, IsotonicCalibration
 from ._prior_shift import PriorShift
+from ._sigmoid import SigmoidCalibration
 from ._stacking import StackedCalibration
 from ._temperature import EnsembleTemperatureScaling, TemperatureScaling
 
@@ -27,6 +28,7 @@ __all__ = [
     "PostHocCalibratedClassifier",
     "PostHocCalibrator",
     "PriorShift",
+    "SigmoidCalibration",
     "StackedCalibration",
     "StructuredMatrixScaling",
     "StructuredVectorScaling",

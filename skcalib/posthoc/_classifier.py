@@ -67,9 +67,9 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         classifier gives, and `classes` to those of a frozen classifier if `y` lacks one of them.
         "auto" mixes several, weighted by their out-of-fold likelihood
         (:class:`StackedCalibration`). Other names are "beta", "dirichlet",
-        "ensemble_temperature", "histogram", "isotonic", "matrix", "structured_matrix",
-        "structured_vector", "temperature" and "vector". "none" and None leave the probabilities
-        unchanged.
+        "ensemble_temperature", "histogram", "isotonic", "matrix", "sigmoid" (or "platt"),
+        "structured_matrix", "structured_vector", "temperature" and "vector". "none" and None leave
+        the probabilities unchanged.
     cv : int, cross-validation generator or iterable, default=5
         The folds, as in scikit-learn: an int is a number of stratified folds. They keep `groups`
         together if `fit` gets them.

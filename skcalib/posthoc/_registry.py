@@ -16,6 +16,7 @@ from ._linear import (
     VectorScaling,
 )
 from ._one_vs_rest import BetaCalibration, HistogramBinning, IsotonicCalibration
+from ._sigmoid import SigmoidCalibration
 from ._stacking import StackedCalibration
 from ._temperature import EnsembleTemperatureScaling, TemperatureScaling
 
@@ -29,6 +30,8 @@ CALIBRATORS: dict[str, Callable[[], PostHocCalibrator]] = {
     "matrix": MatrixScaling,
     # A stack without maps leaves the probabilities unchanged.
     "none": partial(StackedCalibration, []),
+    "platt": SigmoidCalibration,
+    "sigmoid": SigmoidCalibration,
     "structured_matrix": StructuredMatrixScaling,
     "structured_vector": StructuredVectorScaling,
     "temperature": TemperatureScaling,

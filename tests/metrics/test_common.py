@@ -23,6 +23,7 @@ from skcalib.metrics import (
     debiased_calibration_error,
     excess_area_under_risk_coverage,
     expected_calibration_error,
+    expected_cost,
     generalized_brier_score,
     isotonic_reliability_curve,
     ks_calibration_error,
@@ -92,6 +93,7 @@ CASES = [
     Case(risk_coverage_curve),
     Case(accuracy_at_coverage, {"coverage": 0.37}),
     Case(coverage_at_risk, {"risk": 0.3}),
+    Case(expected_cost),
 ]
 # Resamples depend on the number and the order of the rows: no laws, but the same errors.
 RANDOM = [
@@ -100,6 +102,10 @@ RANDOM = [
 ]
 # Functions of (y_true, y_proba) that the laws do not fit; their own tests say why.
 ELSEWHERE = {
+    "cost_summary",  # tables, and costs for the number of classes
+    "decision_curve",
+    "net_benefit",  # two classes alone
+    "validation_summary",
     "misclassification_report",
     "groupwise_calibration_error",
     *(case.function.__name__ for case in RANDOM),

@@ -54,14 +54,14 @@ def test_a_display_equals_itself_alone_and_shows_no_arrays(example):
 
 @every_display
 def test_a_name_is_that_of_the_call_or_of_the_display(example):
-    display = example(name="one")
-    assert display.name == "one"
-    assert "'one'" in repr(display)
-    assert "one" in _texts(display.figure_)
-    display.plot(name="two")
-    assert display.name == "one"
-    assert "two" in _texts(display.figure_)
-    assert "one" not in _texts(display.figure_)
+    display = example(name="model A")
+    assert display.name == "model A"
+    assert "'model A'" in repr(display)
+    assert "model A" in _texts(display.figure_)
+    display.plot(name="model B")
+    assert display.name == "model A"
+    assert "model B" in _texts(display.figure_)
+    assert "model A" not in _texts(display.figure_)
 
 
 def _texts(figure):
