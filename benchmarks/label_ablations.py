@@ -1,9 +1,9 @@
 """Three studies for benchmarks.ablations: the finder on sets with known wrong labels.
 
 `labels` has the rules that decide what is fitted, also on sets of which half the samples come
-twice, once with noise. `checks and caveats` has those that come after the fit; they are judged on
-single judges and on labels of people, where most claims are off. `scales` has the one that warns
-of columns of unequal scales.
+twice, once with noise. `checks and caveats` has those that come after the fit; they are measured
+on single base models and on labels of people, where most estimates are biased. `scales` has the
+one that warns of columns of unequal scales.
 """
 
 from __future__ import annotations
@@ -25,15 +25,12 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._ablation import Loss, Rule, Study
 from benchmarks.label_sets import NOISES, LabelSet, labels_of, of_people, some_of, tables
 from benchmarks.labels_trust import JUDGES
-from skcalib.labels import LabelIssueFinder, _finder
-from skcalib.labels._base_models import judges_of, remarks_on
-from skcalib.labels._em import doubts_of
-from skcalib.labels._noise_model import no_flips
+from skcalib.labels import LabelIssueFinder
+from skcalib.labels._base_models import diagnose_features
+from skcalib.labels._em import _estimate_p_any_wrong, diagnose
 
 LABELS = "skcalib.labels."
-EM, MODEL, MODELS, CHECKS, FINDER = (
-    LABELS + f"_{m}." for m in ("em", "noise_model", "base_models", "checks", "finder")
-)
+EM, MODEL, CHECKS, FINDER = (LABELS + f"_{m}." for m in ("em", "noise_model", "checks", "finder"))
 # Every table comes once for each seed, with another way in which labels are wrong.
 SEEDS = (0,)
 COPIES = ", copies"
@@ -53,18 +50,20 @@ def noisy_tables(folder: Path) -> Iterator[LabelSet]:
 
 
 @cache
-def sets_of_single_judges(folder: Path) -> list[LabelSet]:
+def sets_of_single_base_models(folder: Path) -> list[LabelSet]:
     """Return every table twice for every seed; and labels of people.
 
-    Once distances judge alone, once out-of-fold probabilities of one model. Some tables come once
-    more, with features that tell nothing.
+    Once with distances alone, once with out-of-fold probabilities of one model. Some tables come
+    once more, with features of pure noise.
     """
     noisy = list(noisy_tables(folder))
     blind = [with_noise_features(of) for of in noisy if of.name in SOME_TABLES]
-    return [one for of in noisy for one in with_one_judge(of)] + blind + list(of_people(folder))
+    return (
+        [one for of in noisy for one in with_one_base_model(of)] + blind + list(of_people(folder))
+    )
 
 
-def with_one_judge(of: LabelSet) -> list[LabelSet]:
+def with_one_base_model(of: LabelSet) -> list[LabelSet]:
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=100, tol=1e-2))
     proba = cross_val_predict(model, of.X, of.given, cv=4, method="predict_proba")
     ready = of._replace(noise=f"{of.noise}, ready", X=proba, estimator="precomputed")
@@ -79,7 +78,7 @@ def with_noise_features(of: LabelSet) -> LabelSet:
 @cache
 def sets(folder: Path) -> list[LabelSet]:
     chosen = [*noisy_tables(folder), *of_people(folder)]
-    alone: dict[str, Any] = {"estimator": JUDGES["distances"]}  # a single judge invents most
+    alone: dict[str, Any] = {"estimator": JUDGES["distances"]}  # a single one invents most
     for of in chosen.copy():
         if of.noise == "published":
             chosen.append(of._replace(noise="published, distances", **alone))
@@ -98,50 +97,53 @@ def with_copies(of: LabelSet) -> LabelSet:
 
 
 class _Remembered:
-    """A judge that remembers what it said of the same labels: no rule changes that."""
+    """A base model that remembers its distances by the same labels: no rule changes them."""
 
-    def __init__(self, judge: Any, said: dict[bytes, Any]) -> None:
-        self.judge, self.said = judge, said
+    def __init__(self, base_model: Any, found: dict[bytes, Any]) -> None:
+        self.base_model, self.found = base_model, found
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.judge, name)
+        return getattr(self.base_model, name)
 
     def distances(self, labels: Any, classes: Any) -> Any:
         key = labels.tobytes()
-        if key not in self.said:
-            found = self.judge.distances(labels, classes)
-            self.said[key] = found.filled() if hasattr(found, "filled") else found
-        return self.said[key].copy()
+        if key not in self.found:
+            found = self.base_model.distances(labels, classes)
+            self.found[key] = found.filled() if hasattr(found, "filled") else found
+        return self.found[key].copy()
 
 
-_SAID: dict[int, dict[Any, dict[bytes, Any]]] = {}
-_TWINS: dict[int, bool] = {}
+class RememberingFinder(LabelIssueFinder):
+    """A finder whose base models remember their distances; it keeps its last EM state."""
 
-
-def fitted(number: int, of: LabelSet) -> LabelIssueFinder:
-    """Return the finder, whose judges say what they have said before."""
-    said = _SAID.setdefault(number, {})
-
-    def remembered(
-        estimator: Any, X: Any, labels: Any, weight: Any, cv: Any, groups: Any, *, asked: bool
+    def _make_base_models(
+        self, X: Any, labels: Any, weight: Any, group_ids: Any, *, has_groups: bool
     ) -> dict[str, Any]:
-        judges = judges_of(estimator, X, labels, weight, cv, groups, asked=asked)
-        _TWINS[number] = groups is not None
-        of_groups = None if groups is None else groups.tobytes()
+        models = super()._make_base_models(X, labels, weight, group_ids, has_groups=has_groups)
+        self.has_near_duplicates = group_ids is not None
+        key = None if group_ids is None else group_ids.tobytes()
         return {
-            name: _Remembered(judge, said.setdefault((name, of_groups), {}))
-            for name, judge in judges.items()
+            name: _Remembered(model, self.found.setdefault((name, key), {}))
+            for name, model in models.items()
         }
 
-    def kept(judged: Any, n_issues: int) -> tuple[str, ...]:
-        _JUDGED[number] = judged, n_issues
-        return doubts_of(judged, n_issues)
+    def _show(self, state: Any, *args: Any) -> None:
+        super()._show(state, *args)
+        self.state = state
 
-    _finder.judges_of, _finder.doubts_of = remembered, kept
-    try:
-        return LabelIssueFinder(of.estimator).fit(of.X, of.given)
-    finally:
-        _finder.judges_of, _finder.doubts_of = judges_of, doubts_of
+    def caveats(self) -> tuple[str, ...]:
+        """Return the caveats of the state, by the rules that are in force."""
+        return diagnose(self.state, int(self.issues_["is_issue"].sum()))
+
+
+_FOUND: dict[int, dict[Any, dict[bytes, Any]]] = {}
+
+
+def fitted(number: int, of: LabelSet) -> RememberingFinder:
+    """Return the finder, whose base models remember their distances on this set."""
+    finder = RememberingFinder(of.estimator)
+    finder.found = _FOUND.setdefault(number, {})
+    return finder.fit(of.X, of.given)
 
 
 def _log_loss(finder: LabelIssueFinder, of: LabelSet) -> float:
@@ -156,13 +158,13 @@ def _misses(finder: LabelIssueFinder, rate: float) -> bool:
 
 
 def _is_off(finder: LabelIssueFinder, of: LabelSet) -> bool:
-    """Tell whether the issues claim to be wrong far more or less often than they are."""
+    """Return whether issues are predicted to be wrong far more or less often than they are."""
     issue = finder.issues_["is_issue"] & of.known
     p = finder.issues_["p_label_correct"][issue]
     return issue.sum() >= 5 and abs(1.0 - p.mean() - of.wrong[issue].mean()) > 0.25
 
 
-def of_fit(finder: LabelIssueFinder, doubts: tuple[str, ...], of: LabelSet) -> dict[str, float]:
+def of_fit(finder: LabelIssueFinder, caveats: tuple[str, ...], of: LabelSet) -> dict[str, float]:
     """Return the losses before checks."""
     issues, rate = finder.issues_, float(of.wrong[of.known].mean())
     repaired = np.where(issues["is_issue"], issues["suggested_label"], of.given)[of.known]
@@ -175,20 +177,22 @@ def of_fit(finder: LabelIssueFinder, doubts: tuple[str, ...], of: LabelSet) -> d
         "missed": float(is_missed),
         "wrong_after": float(np.mean(repaired != of.true[of.known])),
         "rate_error": abs(finder.noise_rate_ - rate),
-        "silent": float(is_off and not doubts),
-        "false_doubt": float(bool(doubts) and rate == 0.0),
+        "silent": float(is_off and not caveats),
+        "false_caveat": float(bool(caveats) and rate == 0.0),
     }
 
 
-def of_doubts(finder: LabelIssueFinder, doubts: tuple[str, ...], of: LabelSet) -> dict[str, float]:
-    """Return how often doubts are missing and needless; blind is who finds few wrong labels."""
+def of_caveats(
+    finder: LabelIssueFinder, caveats: tuple[str, ...], of: LabelSet
+) -> dict[str, float]:
+    """Return how often caveats are missing and needless; a blind fit finds few wrong labels."""
     wrong = of.wrong & of.known
     is_off = _is_off(finder, of) or _misses(finder, float(of.wrong[of.known].mean()))
     is_blind = wrong.sum() >= 20 and finder.issues_["is_issue"][wrong].mean() < 0.1
     return {
-        "silent_off": float(is_off and not doubts),
-        "silent_blind": float(is_blind and not doubts),
-        "needless": float(bool(doubts) and not is_off and not is_blind),
+        "silent_off": float(is_off and not caveats),
+        "silent_blind": float(is_blind and not caveats),
+        "needless": float(bool(caveats) and not is_off and not is_blind),
     }
 
 
@@ -223,28 +227,27 @@ def of_checks(finder: LabelIssueFinder, of: LabelSet) -> dict[str, float]:
     return {name: float(np.mean(v)) for name, v in values.items()}
 
 
-_JUDGED: dict[int, Any] = {}
-_FITTED: dict[int, Any] = {}
+_FITTED: dict[int, tuple[RememberingFinder, int]] = {}
 
 
 def losses(folder: Path) -> Iterator[Loss]:
     """Yield the losses of all sets before checks."""
     for number, of in enumerate(sets(folder)):
         finder = fitted(number, of)
-        values = of_fit(finder, doubts_of(*_JUDGED[number]), of)
+        values = of_fit(finder, finder.caveats(), of)
         has_copies = of.noise.endswith(COPIES)
-        values["copies"] = float(_TWINS[number] != has_copies)
+        values["copies"] = float(finder.has_near_duplicates != has_copies)
         yield Loss(base_of(of), of.kept_out, values)
 
 
 def losses_after_fit(folder: Path) -> Iterator[Loss]:
-    """Yield the losses of doubts and after checks, of fits that are made once."""
-    for number, of in enumerate(sets_of_single_judges(folder), start=1000):
+    """Yield the losses of caveats and after checks, of fits that are made once."""
+    for number, of in enumerate(sets_of_single_base_models(folder), start=1000):
         if number not in _FITTED:
             finder = fitted(number, of)
-            _FITTED[number] = finder, _JUDGED[number]
-        finder, judged = _FITTED[number]
-        values = of_doubts(finder, doubts_of(*judged), of)
+            _FITTED[number] = finder, int(finder.issues_["is_issue"].sum())
+        finder, n_issues = _FITTED[number]
+        values = of_caveats(finder, diagnose(finder.state, n_issues), of)
         if of.known.all():
             values |= of_checks(finder, of)
         yield Loss(base_of(of), of.kept_out, values)
@@ -254,7 +257,7 @@ def losses_after_fit(folder: Path) -> Iterator[Loss]:
 def sets_of_scales(folder: Path) -> list[tuple[LabelSet, float]]:
     """Return tables whose first column is as it is, or times so much, and what scaling is worth.
 
-    Neighbors judge; the worth is in AUROC.
+    The base model is neighbors; the worth is in AUROC.
     """
     result = []
     for of in noisy_tables(folder):
@@ -270,11 +273,11 @@ def sets_of_scales(folder: Path) -> list[tuple[LabelSet, float]]:
 
 
 def losses_of_scales(folder: Path) -> Iterator[Loss]:
-    """Yield how often unequal scales do harm and are not told, and the other way round."""
+    """Yield how often unequal scales do harm without a warning, and the other way round."""
     for of, worth in sets_of_scales(folder):
-        told = bool(remarks_on(NEIGHBORS, of.X, of.given))
-        untold = float(worth > 0.05 and not told)
-        values = {"untold": untold, "needless": float(worth <= 0.05 and told)}
+        warned = bool(diagnose_features(NEIGHBORS, of.X, of.given))
+        missing = float(worth > 0.05 and not warned)
+        values = {"unwarned": missing, "needless": float(worth <= 0.05 and warned)}
         yield Loss(base_of(of), of.kept_out, values)
 
 
@@ -286,7 +289,7 @@ def _rule(name: str, decides: str, value: Any, *constants: str) -> Rule:
     return Rule(name, decides, dict.fromkeys(constants, value))
 
 
-def _no_twins(X: Any, codes: Any, groups: Any) -> Any:
+def _no_near_duplicates(X: Any, codes: Any, groups: Any) -> Any:
     return None
 
 
@@ -294,48 +297,59 @@ def _none(*args: Any) -> list[str]:
     return []
 
 
-def _of_last(first: Any, last: Any, kind: str) -> float:
-    return no_flips(last.likelihood, last.choice.fits[kind]).log_likelihood
+def _compare_last(first: Any, last: Any, kind: str) -> float:
+    return _estimate_p_any_wrong(last, last, kind)
 
 
 def _never(*args: Any) -> bool:
     return False
 
 
-def _no_confusions(train: Any, test: Any, common: Any) -> Any:
+def _no_matrix_scaling(train: Any, test: Any, uniform: Any) -> Any:
     return np.full(len(test.codes), -np.inf)
 
 
 RULES = [
-    _rule("HIDDEN", "wrong labels that look like right ones", 0.0, EM + "HIDDEN"),
-    _rule("WEIGHT_OF_FIRST", "mean with the first round", 0.0, EM + "WEIGHT_OF_FIRST"),
-    _rule("AHEAD", "by how much flips have to be ahead", 0.0, EM + "AHEAD"),
-    _rule("WEAK", "flips where judges are weak", 0.0, EM + "WEAK"),
-    _rule("taken back", "refits that believe the labels again", _never, EM + "_takes_back"),
-    _rule("near flips", "whether there are any", ("flips",), EM + "_KINDS"),
-    _rule("matrix", "whether flips are between classes", ("near",), EM + "_KINDS"),
-    _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
-    _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
+    _rule("NONINFORMATIVE", "wrong labels that look like right ones", 0.0, EM + "NONINFORMATIVE"),
+    _rule("FIRST_FIT_WEIGHT", "mean with the first fit", 0.0, EM + "FIRST_FIT_WEIGHT"),
+    _rule("MIN_GAIN_Z", "by how much a kind of noise has to win", 0.0, EM + "MIN_GAIN_Z"),
+    _rule("MIN_ACCURACY", "noise where base models are weak", 0.0, EM + "MIN_ACCURACY"),
     _rule(
-        "confusions",
-        "whether judges may confuse classes",
-        _no_confusions,
-        MODEL + "_confusions",
+        "reverted changes", "refits that restore most labels", _never, EM + "_reverts_most_changes"
     ),
-    _rule("judges of none", "those fitted to given labels", _of_last, EM + "_of_none"),
-    _rule("twins", "whether there are any", _no_twins, FINDER + "with_twins"),
+    _rule("confusion-dependent", "whether noise may be", ("class-dependent",), EM + "_KINDS"),
+    _rule("class-dependent", "whether noise may be", ("confusion-dependent",), EM + "_KINDS"),
+    _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
+    _rule("LOG_ODDS", "how sure base models may be", 1e6, MODEL + "LOG_ODDS"),
+    _rule(
+        "matrix scaling",
+        "whether base models may confuse classes",
+        _no_matrix_scaling,
+        MODEL + "_fit_matrix_scaling",
+    ),
+    _rule(
+        "first base models",
+        "those compared without noise",
+        _compare_last,
+        EM + "_estimate_p_any_wrong",
+    ),
+    _rule(
+        "near-duplicates",
+        "whether there are any",
+        _no_near_duplicates,
+        FINDER + "find_near_duplicates",
+    ),
 ]
 RULES_AFTER_FIT = [
     _rule("INTERCEPT", "prior of the line of checks", 1e3, CHECKS + "INTERCEPT"),
     _rule("LOG_SLOPE", "the same", 1e3, CHECKS + "LOG_SLOPE"),
-    _rule("UNSEEN", "errors that no check has shown", 0.0, CHECKS + "UNSEEN"),
-    _rule("FEWEST_CHECKS", "when checks end doubts", 2, FINDER + "FEWEST_CHECKS"),
-    _rule("STANDARD_ERRORS", "which checks are random (here 2)", 2.0, FINDER + "STANDARD_ERRORS"),
-    _rule("random or not", "whether that is asked", np.inf, FINDER + "STANDARD_ERRORS"),
-    _rule("SURE", "doubt of any wrong label", 0.0, EM + "SURE"),
-    _rule("WEAK, doubt", "doubt of weak judges", 0.0, EM + "WEAK"),
-    _rule("KNOWN", "doubt of features", -np.inf, EM + "KNOWN"),
-    _rule("misfits", "doubt of labels that neighbors defend", _none, EM + "of_misfits"),
+    _rule("PSEUDO_RESIDUAL", "errors that no check has shown", 0.0, CHECKS + "PSEUDO_RESIDUAL"),
+    _rule("FEWEST_CHECKS", "when checks end caveats", 2, CHECKS + "FEWEST_CHECKS"),
+    _rule("STANDARD_ERRORS", "which checks are random (here 2)", 2.0, CHECKS + "STANDARD_ERRORS"),
+    _rule("random or not", "whether that is tested", np.inf, CHECKS + "STANDARD_ERRORS"),
+    _rule("MIN_P_ANY_WRONG", "caveat: any wrong label?", 0.0, EM + "MIN_P_ANY_WRONG"),
+    _rule("MIN_INFORMATION", "caveat: features", -np.inf, EM + "MIN_INFORMATION"),
+    _rule("misfit", "caveat: labels like their neighbors'", _none, EM + "diagnose_misfit"),
 ]
 RULES_OF_SCALES = [
     _rule(

@@ -1,4 +1,4 @@
-"""The study `votes` for benchmarks.ablations: several people, on the sets of benchmarks.votes."""
+"""The study `votes` for benchmarks.ablations: annotators, on the sets of benchmarks.votes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RULES = [
     Rule("_OFFSET", "how frequent classes are (here 1)", {VOTES + "_OFFSET": 1.0}),
     Rule("_OTHERS", "all other parameters (here 10)", {VOTES + "_OTHERS": 10.0}),
     Rule("_LEAST_GAIN", "when the search ends (here .001)", {VOTES + "_LEAST_GAIN": 1e-3}),
-    Rule("LEAST_LEFT", "tempering once more", {VOTES + "LEAST_LEFT": 1.0}),
+    Rule("MIN_VOTE_POWER", "tempering once more", {VOTES + "MIN_VOTE_POWER": 1.0}),
     Rule("VOTES_OF_PRIOR", "prior of annotators (here none)", {VOTES + "VOTES_OF_PRIOR": 1e-3}),
 ]
 STUDY = Study(RULES, losses)

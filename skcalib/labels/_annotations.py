@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from ..utils._arrays import as_array, form_of, is_missing
+from ..utils._arrays import (
+    as_array,
+    check_mask,
+    check_weights,
+    form_of,
+    is_missing,
+    warn_if_normalized,
+)
 from ..utils._labels import as_labels, class_positions, encode_groups, joined_classes
 from ..utils._output import row_index, warn
 from ._vote_model import Votes
@@ -450,3 +457,16 @@ def _label(text: str, kind: str, path: Path) -> Any:
             "true_label must be of the type in the column type, one of "
             f"{', '.join(_TYPES)}; got {text!r} of type {kind!r} in {path}."
         ) from error
+
+
+def check_weights_and_verified(
+    sample_weight: Any, verified: Any, n_samples: int
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64], NDArray[np.bool_]]:
+    """Return weights as given, weights, and which labels are verified."""
+    given = check_weights(sample_weight, n_samples)
+    weight = np.ones(n_samples) if given is None else given
+    warn_if_normalized(weight)
+    known = np.zeros(n_samples, dtype=bool)
+    if verified is not None:
+        known = check_mask(verified, known.shape, "verified")
+    return given, weight, known

@@ -1,4 +1,4 @@
-"""Judges: models that say how far every sample is from every class, without seeing its label.
+"""Base models: how far is every sample from every class, predicted without its label?
 
 Gaussians leave one sample out in closed form, neighbors do not count the sample itself, a forest
 uses the trees that were not trained on it, and any other classifier is fitted on the other folds.
@@ -62,7 +62,7 @@ _SCALE_MATTERS = tuple(
     f"sklearn.{family}" for family in ("linear_model", "neighbors", "neural_network", "svm")
 )
 # Stands for an infinite distance: exp(-FAR / 2) is 0, and so is 0 * FAR.
-FAR = 1e6
+LARGEST_DISTANCE = 1e6
 
 
 @dataclass
@@ -78,17 +78,17 @@ class ByRows:
     def filled(self) -> NDArray:
         """Return the matrix as an array."""
         result = np.empty(self.shape, dtype=self[:1].dtype)
-        for rows in blocks_of(self.shape):
+        for rows in iter_blocks(self.shape):
             result[rows] = self[rows]
         return result
 
 
-def blocks_of(shape: tuple) -> Iterator[slice]:
+def iter_blocks(shape: tuple) -> Iterator[slice]:
     """Yield blocks of the rows of a matrix."""
     return gen_batches(shape[0], max(1, BLOCK_ELEMENTS // shape[1]))
 
 
-class Judge(Protocol):
+class BaseModel(Protocol):
     """A model that gives distances to classes; `fitted` is its fitted estimator or None."""
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray | ByRows:
@@ -101,9 +101,8 @@ class Judge(Protocol):
 class LeaveOneOut:
     """Distances by a RelativeMahalanobisScorer, or by a Pipeline that ends in one.
 
-    This is the only judge with `novelty`: its distances also say whether a sample is far from all
-    classes. The transformers of the Pipeline are fitted once.
-    """
+    This is the only base model with `novelty`: its distances also say whether a sample is far from
+    all classes. The transformers of the Pipeline are fitted once."""
 
     def __init__(self, estimator: Any, X: Any, y: NDArray, weight: NDArray | None) -> None:
         self.X, self.fitted = X, clone(estimator)
@@ -167,7 +166,7 @@ class LeaveOneOut:
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples."""
         plain, factor, penalty, columns = self._of_classes
-        found = plain.transform(transformed(X, self.transformers))
+        found = plain.transform(apply_transformers(X, self.transformers))
         result = np.full((len(found), len(classes)), np.inf, dtype=found.dtype)
         result[:, columns] = found * factor + penalty
         return result
@@ -317,7 +316,7 @@ class Neighbors:
         self, X: NDArray, weight: NDArray | None, groups: NDArray[np.intp] | None = None
     ) -> None:
         number = min(max(NUMBERS_OF_NEIGHBORS), len(X) - 1)
-        self.X, self.nearest = X, nearest_others(X, number, groups)
+        self.X, self.nearest = X, find_neighbors(X, number, groups)
         self.weight = np.ones(len(X)) if weight is None else weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
@@ -349,7 +348,7 @@ class Neighbors:
         return _distances_of_proba(votes / np.maximum(total, 1e-30), 0.5 * number)
 
 
-def nearest_others(
+def find_neighbors(
     X: NDArray, n_neighbors: int, groups: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:
     """Return positions of the nearest other samples, (n_samples, n_neighbors).
@@ -370,9 +369,9 @@ def nearest_others(
     return np.take_along_axis(found, order, axis=1)
 
 
-def features_of(judges: dict[str, Any], rows: NDArray[np.intp]) -> NDArray | None:
-    """Return standardized features of some samples; None if the judges have no numbers."""
-    X = getattr(next(iter(judges.values())), "X", None)
+def get_features(base_models: dict[str, Any], rows: NDArray[np.intp]) -> NDArray | None:
+    """Return standardized features of some samples; None if the base models have no numbers."""
+    X = getattr(next(iter(base_models.values())), "X", None)
     if getattr(X, "ndim", 0) != 2 or issparse(X):
         return None
     array = np.asarray(_safe_indexing(X, rows))
@@ -419,10 +418,10 @@ class Precomputed:
         )
 
     def without_samples(self) -> Precomputed:
-        """Return a copy that can only judge new samples."""
-        judge = copy(self)
-        judge.proba = self.proba[:0]
-        return judge
+        """Return a copy for new samples only."""
+        result = copy(self)
+        result.proba = self.proba[:0]
+        return result
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances by the probabilities of new samples."""
@@ -448,18 +447,18 @@ def warn_of_order(X: Any, labels: Any, *, name: str = "y") -> None:
             warn(reworded(finding, words))
 
 
-def precomputed_of_votes(
+def make_precomputed_of_votes(
     X: Any, sample: NDArray[np.intp], labels: NDArray
 ) -> dict[str, Precomputed]:
-    """Return precomputed judges whose columns belong to the labels of the votes."""
-    judges: dict[str, Precomputed] = {}
+    """Return precomputed base models whose columns belong to the labels of the votes."""
+    base_models: dict[str, Precomputed] = {}
     for name, matrix in (X if isinstance(X, dict) else {"precomputed": X}).items():
         of_votes = _safe_indexing(matrix, sample)
-        judge = Precomputed(of_votes, labels, name="votes")
+        base_model = Precomputed(of_votes, labels, name="votes")
         warn_of_order(of_votes, labels, name="votes")
-        judge.proba = check_proba_matrix(matrix, name="X")
-        judges[str(name)] = judge
-    return judges
+        base_model.proba = check_proba_matrix(matrix, name="X")
+        base_models[str(name)] = base_model
+    return base_models
 
 
 def _distances_of_proba(proba: NDArray, n_votes: float) -> NDArray:
@@ -470,7 +469,7 @@ def _distances_of_proba(proba: NDArray, n_votes: float) -> NDArray:
     return -2.0 * np.log(np.maximum(proba, LOSS_FLOOR, dtype=dtype))
 
 
-def judges_of(
+def make_base_models(
     estimator: Any,
     X: Any,
     labels: NDArray,
@@ -478,83 +477,85 @@ def judges_of(
     cv: Any,
     groups: NDArray[np.intp] | None,
     *,
-    asked: bool,
+    has_groups: bool,
 ) -> dict[str, Any]:
-    """Return the judges by name; `groups` are codes of samples that belong together.
+    """Return the base models by name; `groups` are codes of samples that belong together.
 
-    `asked` is True if the user passed groups: then a scorer that leaves out single samples is an
-    error. It is False if the groups are only equal rows, or twins, that were found.
+    `has_groups` is True if the user passed groups: then a scorer that leaves out single samples is
+    an error. It is False if the groups are only equal rows, or near-duplicates, that were found.
     """
     if isinstance(estimator, str):  # "precomputed"
-        if asked:
+        if has_groups:
             raise ValueError("groups must be None for precomputed probabilities, got groups.")
         matrices = X if isinstance(X, dict) else {estimator: X}
         return {str(name): Precomputed(matrix, labels) for name, matrix in matrices.items()}
     if estimator is None:
-        return _default_judges(X, labels, weight, cv, groups, asked=asked)
+        return _default_base_models(X, labels, weight, cv, groups, has_groups=has_groups)
     several = estimator if isinstance(estimator, list) else [estimator]
-    judges: dict[str, Any] = {}
+    base_models: dict[str, Any] = {}
     folds = None
-    for judge in several:
-        last = last_step(judge)[0]
+    for model in several:
+        last = last_step(model)[0]
         name = base = type(last).__name__
         number = 1
-        while name in judges:
+        while name in base_models:
             number += 1
             name = f"{base}_{number}"
         if isinstance(last, RelativeMahalanobisScorer):  # leaves samples out itself
-            if asked:
+            if has_groups:
                 raise ValueError(
                     f"groups must be None for a {base}, which leaves out single samples, got "
                     "groups."
                 )
-            judges[name] = LeaveOneOut(judge, X, labels, weight)
+            base_models[name] = LeaveOneOut(model, X, labels, weight)
             continue
-        if folds is None:  # by the given labels: all judges and refits use the same folds
+        if folds is None:  # by the given labels: all base models and refits use them
             folds = make_folds(cv, X, labels, groups)
-        judges[name] = OutOfFold(judge, X, weight, folds, groups=groups if asked else None)
-    return judges
+        base_models[name] = OutOfFold(
+            model, X, weight, folds, groups=groups if has_groups else None
+        )
+    return base_models
 
 
-def _default_judges(
+def _default_base_models(
     X: Any,
     labels: NDArray,
     weight: NDArray | None,
     cv: Any,
     groups: NDArray[np.intp] | None,
     *,
-    asked: bool,
+    has_groups: bool,
 ) -> dict[str, Any]:
-    """Return the judges of ``estimator=None`` that the size of the data allows."""
+    """Return the base models of ``estimator=None`` that the size of the data allows."""
     scorer = make_pipeline(StandardScaler(), RelativeMahalanobisScorer(shrinkage="auto"))
     distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
     features, n_classes = np.asarray(distances.X), len(np.unique(labels))
     n_samples, n_features = features.shape
-    # Leaving out single samples would let a group judge itself.
-    judges: dict[str, Any] = {} if asked else {"distances": distances}
+    # Leaving out single samples would let a group predict itself.
+    base_models: dict[str, Any] = {} if has_groups else {"distances": distances}
     folds = _folds_of_default(features, labels, cv, groups)
     small = n_samples * n_features * n_classes <= MOST_OF_REGRESSION
-    if folds is not None and (small or asked):
-        judges["logistic regression"] = _Regression(features, weight, folds)
+    if folds is not None and (small or has_groups):
+        base_models["logistic regression"] = _Regression(features, weight, folds)
     if n_samples > 2 and n_samples**2 * n_features <= MOST_OF_NEIGHBORS:
-        judges["neighbors"] = Neighbors(features, weight, groups)
+        base_models["neighbors"] = Neighbors(features, weight, groups)
     if n_samples * n_classes * n_features**0.5 <= MOST_OF_FOREST:
         forest = RandomForestClassifier(N_TREES, min_samples_leaf=2, random_state=0)
-        judges["forest"] = (
+        base_models["forest"] = (
             OutOfBag(forest, features, weight)
             if groups is None
             else OutOfBagByGroup(forest, features, weight, groups)
         )
-    for judge in judges.values():
-        if judge is not distances:  # it gets standardized features, of new samples too
-            judge.transformers = distances.transformers
-    return judges
+    for model in base_models.values():
+        if model is not distances:  # it gets standardized features, of new samples too
+            model.transformers = distances.transformers
+    return base_models
 
 
 def _folds_of_default(
     X: NDArray, labels: NDArray, cv: Any, groups: NDArray[np.intp] | None
 ) -> Folds | None:
-    """Return folds for a default judge; None if a fold could lack a second class."""
+    """Return folds for a default base model; None if a fold could lack a second class."""
     if not isinstance(cv, Integral):
         return make_folds(cv, X, labels, groups)
     second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
@@ -566,26 +567,26 @@ def _folds_of_default(
         return make_folds(splitter, X, labels, groups)
 
 
-def distances_of_new(
-    judges: dict[str, Judge], X: Any, n_samples: int, classes: NDArray
+def compute_new_distances(
+    base_models: dict[str, BaseModel], X: Any, n_samples: int, classes: NDArray
 ) -> tuple[list[NDArray], NDArray[np.float64]]:
-    """Return every judge's distances of new samples, and their novelty.
+    """Return every base model's distances of new samples, and their novelty.
 
-    X is a dict if every judge has its own input. Novelty is the distance to the nearest class by
-    the first `LeaveOneOut` judge, NaN without one.
+    X is a dict if every base model has its own input. Novelty is the distance to the nearest class
+    by the first `LeaveOneOut`, NaN without one.
     """
     distances, novelty = [], np.full(n_samples, np.nan)
-    for name, judge in judges.items():
+    for name, model in base_models.items():
         inputs = X[name] if isinstance(X, dict) else X
-        if not isinstance(judge, LeaveOneOut):  # which transforms its input itself
-            inputs = transformed(inputs, getattr(judge, "transformers", []))
-        distances.append(np.array(judge.of_new(inputs, classes)))
-        if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
+        if not isinstance(model, LeaveOneOut):  # which transforms its input itself
+            inputs = apply_transformers(inputs, getattr(model, "transformers", []))
+        distances.append(np.array(model.of_new(inputs, classes)))
+        if isinstance(model, LeaveOneOut) and np.isnan(novelty).all():
             novelty = distances[-1].min(axis=1).astype(np.float64)
     return distances, novelty
 
 
-def transformed(X: Any, transformers: list[Any]) -> Any:
+def apply_transformers(X: Any, transformers: list[Any]) -> Any:
     """Return the samples after all transformers."""
     for transformer in transformers:
         X = transformer.transform(X)
@@ -615,12 +616,12 @@ def _as_numbers(X: Any) -> Any:
     return X
 
 
-def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
+def diagnose_features(estimator: Any, X: Any, labels: NDArray) -> list[str]:
     """Return warnings: features that look like probabilities, or have unequal scales."""
     array: Any = np.asarray(X) if getattr(X, "ndim", 0) == 2 or isinstance(X, list) else None
     if array is None or array.ndim != 2 or array.dtype.kind not in "iuf":
         return []
-    judges = estimator if isinstance(estimator, list) else [estimator]
+    several = estimator if isinstance(estimator, list) else [estimator]
     remarks = []
     as_it_is = isinstance(estimator, RelativeMahalanobisScorer) or estimator is None
     if as_it_is and array.shape[1] == len(np.unique(labels)) and holds_proba(array):
@@ -628,7 +629,7 @@ def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
             "X looks like class probabilities but is used as features; pass "
             "estimator='precomputed' to use it as the probabilities of a model."
         )
-    sensitive = [judge for judge in judges if _scale_matters(judge)]
+    sensitive = [model for model in several if _scale_matters(model)]
     scale = array[:SOME_SAMPLES].std(axis=0, dtype=np.float64) if sensitive else np.ones(1)
     scale = scale[scale > 0]
     ratio = scale.max() / scale.min() if len(scale) else 1.0
@@ -642,7 +643,7 @@ def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
 
 
 def _scale_matters(estimator: Any) -> bool:
-    """Tell whether columns with large numbers outweigh others (a Pipeline may scale them)."""
+    """Return whether columns with large numbers outweigh others (a Pipeline may scale them)."""
     if isinstance(estimator, RelativeMahalanobisScorer):
         return estimator.shrinkage is not None
     return type(estimator).__module__.startswith(_SCALE_MATTERS)

@@ -37,7 +37,7 @@ from ..utils._estimators import (
 )
 from ..utils._labels import encode, format_labels
 from ..utils._output import warn
-from ._constants import SOFT_MASS
+from ._constants import SOFT_LABEL_COVERAGE
 from ._finder import LabelIssueFinder
 
 
@@ -156,7 +156,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
             finder, and for the classifier if its `fit` takes groups.
         votes : array-like of shape (n_samples, n_annotators), default=None
             Labels that several people gave each sample, NaN or None where somebody was not asked;
-            the finder uses them to judge `y` (see :meth:`LabelIssueFinder.fit`). With metadata
+            the finder uses them to score `y` (see :meth:`LabelIssueFinder.fit`). With metadata
             routing, ``set_fit_request(votes=True)`` passes them on from a Pipeline or
             `cross_validate`, one row for each sample.
         **fit_params : dict
@@ -198,22 +198,22 @@ class LabelCleaningClassifier(DelegatingClassifier):
             given = of_rows | {"sample_weight": weight, "votes": votes}
             self.finder_ = self._fitted_finder(X, labels, used, **given)
         # A finder that is used as it is also holds the samples of weight 0.
-        judged = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
+        scored = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
         # Do not learn a checked sample that belongs to no class.
-        learned = np.flatnonzero(self.finder_.label_proba_[judged].any(axis=1))
+        learned = np.flatnonzero(self.finder_.label_proba_[scored].any(axis=1))
         rows, cleaned, factor = self._cleaned(
-            labels[used[learned]], judged[learned], repeats=repeats
+            labels[used[learned]], scored[learned], repeats=repeats
         )
         rows = used[learned[rows]]
         params = _check_method_params(X, params, indices=rows)
         if repeats and groups is None and not _routing_enabled():
-            # The classifier's own folds must keep the copies of a sample together.
+            # The classifier's own folds must keep the repeats of a sample together.
             params |= group_params(self.estimator, rows)
         if factor is not None or weight is not None:
             own = 1.0 if weight is None else weight[rows]
             params[weight_name] = own * (1.0 if factor is None else factor)
         if target_name is not None:
-            params[target_name] = self._targets(judged[learned])
+            params[target_name] = self._targets(scored[learned])
         with step("classifier"):
             self.estimator_ = fit_clone(
                 self.estimator, _safe_indexing(X, rows), cleaned, params=params
@@ -242,9 +242,9 @@ class LabelCleaningClassifier(DelegatingClassifier):
         params = {name: value for name, value in given.items() if value is not None}
         return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
 
-    def _targets(self, judged: NDArray[np.intp]) -> NDArray[np.floating]:
+    def _targets(self, scored: NDArray[np.intp]) -> NDArray[np.floating]:
         """Return the probabilities of the labels, with columns in the classifier's order."""
-        proba, classes = self.finder_.label_proba_[judged], self.finder_.classes_
+        proba, classes = self.finder_.label_proba_[scored], self.finder_.classes_
         # The columns of a skorch net follow its parameter `classes`.
         named = getattr(last_step(self.estimator)[0], "classes", None)
         if named is None:
@@ -254,10 +254,10 @@ class LabelCleaningClassifier(DelegatingClassifier):
         return targets
 
     def _cleaned(
-        self, labels: NDArray[Any], judged: NDArray[np.intp], *, repeats: bool
+        self, labels: NDArray[Any], scored: NDArray[np.intp], *, repeats: bool
     ) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.float64] | None]:
         """Return the samples to learn (some of them several times), their labels and weights."""
-        issues, every = self.finder_.issues_[judged], np.arange(len(labels))
+        issues, every = self.finder_.issues_[scored], np.arange(len(labels))
         is_issue = issues["is_issue"].astype(bool)
         if self.action == "drop":
             return every[~is_issue], labels[~is_issue], None
@@ -268,7 +268,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
             return every, labels, issues["p_label_correct"].astype(np.float64)
         if not repeats:
             return every, labels, None
-        rows, columns, weights = soft_labels(self.finder_.label_proba_[judged])
+        rows, columns, weights = soft_labels(self.finder_.label_proba_[scored])
         return rows, self.finder_.classes_[columns], weights
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -288,17 +288,18 @@ class LabelCleaningClassifier(DelegatingClassifier):
 
 
 def soft_labels(
-    label_proba: NDArray, mass: float = SOFT_MASS
+    label_proba: NDArray, coverage: float = SOFT_LABEL_COVERAGE
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Return (samples, classes, weights) of the most probable labels of each sample.
 
-    They are as many as it takes for a total probability of `mass`; a sample's weights sum to one.
+    They are as many as it takes for a total probability of `coverage`; the weights of a sample sum
+    to one.
     """
     order = np.argsort(-label_proba, axis=1, kind="stable")
     ranked = np.take_along_axis(label_proba, order, axis=1).astype(np.float64)
-    # A label is needed if those before it have less than `mass`: the first always is.
+    # A label is needed if those before it have less than `coverage`: the first always is.
     before = np.cumsum(ranked, axis=1) - ranked
-    kept = before < mass
+    kept = before < coverage
     ranked[~kept] = 0.0
     ranked /= ranked.sum(axis=1, keepdims=True)
     samples, ranks = np.nonzero(kept)

@@ -5,26 +5,29 @@ lost without them; then what counts as few samples, and how much the finder may 
 """
 
 # How labels go wrong.
-# Prior samples per class that draw the matrix of flips to a common rate, and the matrix of
-# confusions to the identity.
+# Prior samples per class that draw the noise matrix to a uniform rate, and the matrix scaling to
+# the identity.
 SHRINKAGE = 5.0
-# Prior standard deviation of the pooled log-odds. A fit that explains every mistake of the judges
-# by flips makes the judges certain; this keeps their weights finite, and costs half a sample.
+# Prior standard deviation of the pooled log-odds. A fit that explains every mistake of the base
+# models by wrong labels makes them certain; this keeps their weights finite, and costs half a
+# sample.
 LOG_ODDS = 4.0
-# Fraction of labels that carry no information beyond the judges' predictions. Wrong labels of hard
-# samples look like right ones, and no likelihood can count them. Log-loss of "is wrong" on the 72
-# sets that chose the value, and on 84 others: .342 and .255 with 0, .259 and .178 with half of it,
-# .244 and .162 with it, .236 and .151 with twice as much. But twice as much costs more where all
-# labels are right: .003 and .002 with 0, .026 and .013 with it, .051 and .026 with twice as much.
-HIDDEN = 0.1
-# Standard errors by which the log-likelihood of labels left out has to be higher with "flips" or
-# "near" than with "common" and "confusions" (see _noise_model): odds of three to one.
-AHEAD = 0.674
+# Fraction of labels that carry no information beyond the base models' predictions. Wrong labels of
+# hard samples look like right ones, and no likelihood can count them. Log-loss of "is wrong" on
+# the 72 sets that chose the value, and on 84 others: .342 and .255 with 0, .259 and .178 with half
+# of it, .244 and .162 with it, .236 and .151 with twice as much. But twice as much costs more
+# where all labels are right: .003 and .002 with 0, .026 and .013 with it, .051 and .026 with twice
+# as much.
+NONINFORMATIVE = 0.1
+# Standard errors by which the log-likelihood of labels left out has to be higher with class- or
+# confusion-dependent noise than with uniform noise and matrix scaling (see _noise_model): odds of
+# three to one.
+MIN_GAIN_Z = 0.674
 # Samples per class at which the probabilities before and after refits count equally.
 # Calibration error after refits, and of the average, on CLINC150: with 5 samples per class .101
-# and .051 (40 % random flips), .075 and .048 (20 % flips to the nearest class); with 20 samples
-# per class .006 and .010 (40 % random flips).
-WEIGHT_OF_FIRST = 5.0
+# and .051 (40 % wrong at random), .075 and .048 (20 % wrong, to the nearest class); with 20
+# samples per class .006 and .010 (40 % wrong at random).
+FIRST_FIT_WEIGHT = 5.0
 # Checks.
 # Prior standard deviations of intercept and log slope of the line that corrects log-odds: those of
 # 42 sets whose true labels are known (benchmarks.label_sets). On 105 other sets, the log-loss of
@@ -35,7 +38,7 @@ INTERCEPT, LOG_SLOPE = 6.8, 0.64
 # intervals from 100 random checks hold in .96 of the draws, without this in .89.
 # Informative draws use it too. On 49 other sets with one model's probabilities, their error of the
 # rate is .82 of that of random draws; so it is if half of each draw is random.
-UNSEEN = 0.5
+PSEUDO_RESIDUAL = 0.5
 # From this many drawn checks on, the model's `caveats_` are dropped.
 FEWEST_CHECKS = 50
 # Votes.
@@ -45,28 +48,28 @@ VOTES_OF_PRIOR = 5.0
 # is tempered once more, by the worth of one more vote (beta in _votes), but never below this worth
 # of a vote. Log-loss on 4 000 pictures with 2, 3 and 5 real votes (four draws): .063, .051 and
 # .037 without, .058, .049 and .037 with it.
-LEAST_LEFT = 0.5
+MIN_VOTE_POWER = 0.5
 # When `caveats_` has a sentence.
 # Below this probability that any label is wrong.
-SURE = 0.9
-# Judges that predict fewer of the right labels than this are weak.
-WEAK = 2 / 3
-# Features are useless if the log-likelihood gains less than this over class frequencies: judges of
-# pure noise gain 7 in 1 of 169 runs.
-KNOWN = 7.0
+MIN_P_ANY_WRONG = 0.9
+# Base models that predict fewer of the right labels than this are weak.
+MIN_ACCURACY = 2 / 3
+# Features are useless if the log-likelihood gains less than this over class frequencies: base
+# models of pure noise gain 7 in 1 of 169 runs.
+MIN_INFORMATION = 7.0
 # Standard errors beyond which something is not chance: the mean rank of checks (off by at most 3.5
-# in 2 000 random draws), the existence of twins.
+# in 2 000 random draws), the existence of near-duplicates.
 STANDARD_ERRORS = 4.5
 # Scales of columns may differ by this factor.
 LARGEST_RATIO = 1e3
 # How many samples count as few.
-FEW = 5  # wrong or right checks, issues, near twins
+FEW = 5  # wrong or right checks, issues, near-duplicates
 FEWEST_OF_A_CLASS = 10
 N_NEIGHBORS = 10
 NUMBERS_OF_NEIGHBORS = (5, 15, 40)
 N_FOLDS = 5
 N_TREES = 100
-SOFT_MASS = 0.99  # probability of the labels with which a sample is repeated
+SOFT_LABEL_COVERAGE = 0.99  # probability of the labels with which a sample is repeated
 # How much may be computed: each takes some seconds on two cores.
 SOME_SAMPLES = 5000
 BLOCK_ELEMENTS = 2**19  # also of the distances that enter the likelihood

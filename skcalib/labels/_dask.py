@@ -7,21 +7,25 @@ probabilities of wrong labels over all rows.
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import check_mask, check_weights
-from ..utils._backends import aligned, reduce_chunks
-from ..utils._labels import check_class_labels, encode, joined_classes
+from ..utils._arrays import check_mask, check_weights, warn_of_total
+from ..utils._backends import aligned, map_chunks, reduce_chunks
+from ..utils._compat import print_elapsed
+from ..utils._labels import check_class_labels, check_several_classes, encode, joined_classes
 from ..utils._proba import check_proba_matrix
-from ._base_models import Precomputed, blocks_of, warn_of_order
-from ._checks import log_odds_of
-from ._em import Explanation
-from ._noise_model import positions_to_fit
+from ._base_models import Precomputed, iter_blocks, warn_of_order
+from ._checks import label_log_odds
+from ._em import EMState, diagnose, run_em
+from ._noise_model import FittedNoiseModel, choose_positions_to_fit
 
 # Arrays with one entry per sample: probabilities, labels, weights, verified.
 Rows = list[NDArray[Any]]
@@ -70,7 +74,7 @@ class LabelsInChunks:
     def rows(self, labels: Labels) -> tuple[Rows, Rows]:
         """Return the samples to fit the noise model to, and one sample of every class."""
         end = np.cumsum(labels.n_counted)
-        drawn = positions_to_fit(int(end[-1]), len(labels.classes))
+        drawn = choose_positions_to_fit(int(end[-1]), len(labels.classes))
         start = end - labels.n_counted
         inside = np.split(drawn, np.searchsorted(drawn, end[:-1]))
         chunk, row = labels.example.T
@@ -81,23 +85,23 @@ class LabelsInChunks:
         found: Any = reduce_chunks(_rows_of, _joined, *self.once, wanted)
         return found[:4], found[4:]
 
-    def sums(self, explanation: Explanation, classes: NDArray, threshold: float) -> NDArray:
-        """Return the weight of flips, the number of issues, and per class the wrong weight."""
-        of_chunk = partial(_sums_of, explanation, classes, threshold)
+    def sums(self, model: FittedNoiseModel, classes: NDArray, threshold: float) -> NDArray:
+        """Return the informative wrong weight, the number of issues, wrong weight per class."""
+        of_chunk = partial(_sums_of, model, classes, threshold)
         return reduce_chunks(of_chunk, np.add, *self.once)
 
 
-def judge_of(drawn: Rows, others: Rows) -> Precomputed:
-    """Return the judge of the drawn samples; `others` add the classes that these lack."""
+def make_base_model(drawn: Rows, others: Rows) -> Precomputed:
+    """Return the base model of the drawn samples; `others` add the classes that these lack."""
     lacking = ~np.isin(others[1], drawn[1])
     X, labels = (np.concatenate([a, b[lacking]]) for a, b in zip(drawn[:2], others))
-    judge = Precomputed(X, labels)
+    base_model = Precomputed(X, labels)
     warn_of_order(X, labels)
-    judge.proba = judge.proba[: len(drawn[1])]
-    return judge
+    base_model.proba = base_model.proba[: len(drawn[1])]
+    return base_model
 
 
-def refuse_in_chunks(estimator: Any, y: Any, groups: Any, votes: Any) -> None:
+def check_supported_in_chunks(estimator: Any, y: Any, groups: Any, votes: Any) -> None:
     """Raise an error for what chunks do not support; it says what to do instead."""
     if not isinstance(estimator, str):
         raise TypeError(
@@ -156,7 +160,7 @@ def _joined(some: Rows, other: Rows) -> Rows:
 
 
 def _sums_of(
-    explanation: Explanation,
+    model: FittedNoiseModel,
     classes: NDArray,
     threshold: float,
     X: Any,
@@ -169,13 +173,120 @@ def _sums_of(
         return sums
     weight, known = _of_rows(weight, verified, len(X))
     proba, codes = check_proba_matrix(X, name="X"), encode(check_class_labels(y), classes)
-    for rows in blocks_of(proba.shape):
+    for rows in iter_blocks(proba.shape):
         given = proba[rows], codes[rows], classes, known[rows]
-        prior, found = explanation.before_hidden(*given)[:2]
-        flipped = 1.0 - np.take_along_axis(found, codes[rows, None], axis=1).astype(np.float64)
-        explanation.add_hidden(found, prior, known[rows])
-        p_correct = expit(log_odds_of(found, codes[rows]))
-        sums[0] += weight[rows] @ flipped[:, 0]
+        prior, found = model.score_informative(*given)[:2]
+        wrong = 1.0 - np.take_along_axis(found, codes[rows, None], axis=1).astype(np.float64)
+        model.add_noninformative(found, prior, known[rows])
+        p_correct = expit(label_log_odds(found, codes[rows]))
+        sums[0] += weight[rows] @ wrong[:, 0]
         sums[1] += np.count_nonzero(p_correct < threshold)
         sums[2:] += np.bincount(codes[rows], weight[rows] * (1.0 - p_correct), len(classes))
     return sums
+
+
+class ChunksMixin:
+    """The methods of the finder for probabilities in chunks of a dask array."""
+
+    issues_: Any
+    label_proba_: Any
+    _model: Any
+
+    if TYPE_CHECKING:  # attributes of the finder
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def _fit_chunks(self, chunks: LabelsInChunks) -> Self:
+        """Fit to precomputed probabilities in chunks, by the same search as in memory."""
+        step = partial(print_elapsed, type(self).__name__, self.verbose)
+        with step("labels of all chunks"):
+            found = chunks.labels()
+        if not found.sums[0]:
+            raise ValueError("sample_weight must not be zero everywhere.")
+        check_several_classes(found.classes[found.size > 0])
+        warn_of_total(float(found.sums[0]), sum(found.n_counted))
+        self.classes_, self.n_duplicates_ = found.classes, 0
+        with step("samples to fit the noise model to"):
+            drawn, others = chunks.rows(found)
+        _, labels, weight, known = drawn
+        scale = found.sums[0] / found.sums[1]  # as effective_weights
+        counted = encode(labels, found.classes), found.classes, scale * weight, known
+        models: dict[str, Any] = {str(self.estimator): make_base_model(drawn, others)}
+        mixed = self.noise == "mixed"
+        state = run_em(EMState(*counted, models, mixed, is_fitted=False, step=step), 0)
+        with step("probabilities of the labels"):
+            self._show_chunks(state, chunks, found)
+        self._show_estimator(None)
+        return self
+
+    def _show_chunks(self, state: EMState, chunks: LabelsInChunks, found: Labels) -> None:
+        """Set the attributes of a fit in chunks: rates now, rows of tables lazily."""
+        total, _, verified = found.sums
+        fitted: dict[str, Any] = state.base_models
+        models = {name: model.without_samples() for name, model in fitted.items()}
+        self._model = replace(state.model, base_models=models)
+        informative, n_issues, *wrong = chunks.sums(self._model, self.classes_, self.threshold)
+        self._set_rates(found.size, np.array(wrong))
+        self.noise_rate_ = float(np.sum(wrong) / total)
+        self._forget_earlier("_weight")
+        unverified = 1.0 - float(verified / total)
+        interval = self._compute_interval(state, float(informative / total), unverified)
+        self._set_model(state)
+        self._set_unchecked(np.empty(0), interval, diagnose(state, int(n_issues)))
+        X, y, _, known = chunks.lazily
+        proba: Any = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
+        of_issues, of_proba = self._table_dtype(), np.dtype(proba)
+        sent = self._to_send()
+        self.issues_ = map_chunks(_table_of_chunk, (sent, of_issues), X, y, known, dtype=of_issues)
+        n_classes = len(self.classes_)
+        self.label_proba_ = map_chunks(
+            _table_of_chunk, (sent, of_proba), X, y, known, dtype=of_proba, n_columns=n_classes
+        )
+
+    def _to_send(self) -> Self:
+        """Return a copy that can score labels, without the arrays of single samples."""
+        sent = copy(self)
+        for name in ("issues_", "label_proba_", "_weight", "_of_model", "_voted"):
+            sent.__dict__.pop(name, None)
+        return sent
+
+    def _table_dtype(self) -> np.dtype:
+        """Return the dtype of `issues_` in chunks: texts have the length of the longest class."""
+        n_classes = len(self.classes_)
+        return self._table(self.classes_, np.eye(n_classes), *np.zeros((4, n_classes))).dtype
+
+    def _check_in_memory(self, method: str) -> None:
+        check_is_fitted(self)
+        if not hasattr(self, "_weight"):
+            raise TypeError(
+                f"{method} needs a finder that was fitted in memory, got one of a collection of "
+                "dask: fit another to a sample, X[::100].compute() and y[::100].compute(). After "
+                "its checks, its score_labels(X, y) takes all chunks."
+            )
+
+
+def score_chunk(state: tuple[Any, Any], X: NDArray, y: NDArray) -> NDArray[Any]:
+    finder, dtype = state
+    return finder.score_labels(X, y).astype(dtype)  # texts of one length in all chunks
+
+
+def _table_of_chunk(
+    state: tuple[Any, np.dtype], X: Any, y: Any, verified: Any = None
+) -> NDArray[Any]:
+    """Return the rows of `issues_` of a chunk or, if the dtype has no names, of `label_proba_`."""
+    finder, dtype = state
+    proba, labels, classes = (
+        check_proba_matrix(X, name="X"),
+        check_class_labels(y),
+        finder.classes_,
+    )
+    codes, is_table = encode(labels, classes), dtype.names is not None
+    model: FittedNoiseModel = finder._model
+    result = np.empty(codes.shape if is_table else (len(codes), len(classes)), dtype=dtype)
+    for rows in iter_blocks(proba.shape):
+        known = None if verified is None else np.asarray(verified[rows])
+        found, *shown = model.score(proba[rows], codes[rows], classes, known)
+        p_correct = expit(label_log_odds(found, codes[rows]))
+        found[np.arange(len(found)), codes[rows]] = p_correct
+        result[rows] = finder._table(labels[rows], found, p_correct, *shown) if is_table else found
+    return result

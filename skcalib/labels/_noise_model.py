@@ -1,32 +1,34 @@
-"""A model of how labels go wrong: the pooled predictions of the judges, and a matrix of flips.
+"""A model of label noise: the log-linear pool of the base models, and a noise matrix.
 
-Judge s gives the distance of sample x to every class, d_s(x). Before the label is seen, the pooled
-judges give class k the probability q_k (the prior), and how often a label is wrong depends only on
-the true class:
+Base model s gives the distance of sample x to every class, d_s(x). Before the label is observed,
+the log-linear pool gives class k the probability q_k (the prior), and how often a label is wrong
+depends only on the true class:
 
     P(y | x) = sum_k q_k(x) T_ky,    q = softmax(-1/2 sum_s w_s d_s(x)),    w_s >= 0.
 
-T_ky is the rate at which samples of class k get the label y: a label other than k is a flip. The
-weights w and T maximize the likelihood of the given labels, by EM. The posterior
-r_k = q_k T_ky / P(y | x) gives the expected counts N_ky of the flips, and the gradient for w_s is
-that of a logistic regression with targets r: -1/2 sum_k (r_k - q_k) d_sk.
+The noise matrix T_ky is the rate at which samples of class k get the label y. The weights w and T
+maximize the likelihood of the given labels, by EM. The posterior r_k = q_k T_ky / P(y | x) gives
+the expected counts N_ky of the labels, and the gradient for w_s is that of a logistic regression
+with targets r: -1/2 sum_k (r_k - q_k) d_sk.
 
-A label that the judges find unlikely has four possible explanations:
+A label that the base models find unlikely has four possible explanations:
 
-- *common*: flips at one rate, whatever the classes;
-- *near*: some flips follow the judges instead: the label is drawn from the probabilities of the
-  other classes, q_y / (1 - q_k);
-- *flips*: every pair of classes has a rate, shrunk toward the common one,
+- *uniform* noise: labels are wrong at one rate, whatever the classes;
+- *confusion-dependent* noise: some wrong labels are drawn from the predicted probabilities of the
+  other classes, q_y / (1 - q_k), and the others are uniform;
+- *class-dependent* noise: every pair of classes has a rate, shrunk toward the uniform one,
   T_k ~ Dirichlet(alpha m_k);
-- *confusions*: the judges mix up classes (a matrix scaling of their scores); flips are common.
+- *matrix scaling*: the base models confuse classes, and a matrix scaling of their scores corrects
+  it; noise is uniform.
 
-With flips, even the samples that the judges are surest of have some wrong labels; with confusions,
-they have none. The likelihood of labels left out decides between the four.
+With noise, even the samples that the base models are surest of have some wrong labels; with matrix
+scaling, they have none. The likelihood of labels left out decides between the four.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
+from ._base_models import LARGEST_DISTANCE, BaseModel, ByRows, compute_new_distances
 from ._constants import (
     BLOCK_ELEMENTS,
     FEWEST_OF_A_CLASS,
@@ -49,28 +52,82 @@ from ._constants import (
 _SMALLEST_RATE, _LARGEST_RATE, _TINY, _TOLERANCE = 1e-6, 0.9, 1e-300, 1e-6
 
 
-class NoiseFit(NamedTuple):
-    """The fitted parameters of one explanation."""
+@dataclass(frozen=True, eq=False)
+class FittedNoiseModel:
+    """Fitted parameters of one kind of noise; with the base models, it scores new labels."""
 
-    weights: NDArray[np.float64]  # (n_judges + 1,) the last one is that of the class frequencies
-    flips: NDArray[np.float64]  # (n_classes, n_classes) from the true class to the label
+    weights: NDArray[np.float64]  # (n_base_models + 1,), the last one is of the class frequencies
+    matrix: NDArray[np.float64]  # (n_classes, n_classes) from the true class to the label
     log_likelihood: float  # mean over the samples
-    rate: float  # of all flips, including near ones
-    near: float = 0.0  # rate of near flips
+    rate: float  # of all wrong labels, including confusion-dependent ones
+    confusion_rate: float = 0.0  # of confusion-dependent wrong labels
+    # Set for the model that is chosen:
+    base_models: dict[str, BaseModel] = field(default_factory=dict)
+    frequency: NDArray = field(default_factory=lambda: np.zeros((1, 1)))  # its distances
+    p_any_wrong: float = 1.0  # probability that there are wrong labels at all
+    noninformative: float = 0.0  # fraction of labels that say nothing beyond the prior
+
+    def score(
+        self,
+        X: Any,
+        codes: NDArray[np.intp],
+        classes: NDArray,
+        verified: NDArray[np.bool_] | None = None,
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Return probabilities of the classes, margins, log-losses and novelty of new samples.
+
+        X is a dict if every base model has its own input; ``verified=None`` means no verified
+        labels.
+        """
+        prior, proba, pooled, novelty = self.score_informative(X, codes, classes, verified)
+        rows = np.arange(len(codes))
+        margin = pooled[rows, codes] - pooled.min(axis=1)
+        loss = -np.log(np.maximum(prior[rows, codes], np.finfo(prior.dtype).tiny))
+        self.add_noninformative(proba, prior, verified)
+        return proba, margin, loss, novelty
+
+    def score_informative(
+        self,
+        X: Any,
+        codes: NDArray[np.intp],
+        classes: NDArray,
+        verified: NDArray[np.bool_] | None = None,
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Return prior, posterior, pooled distances and novelty, before `add_noninformative`."""
+        found, novelty = compute_new_distances(self.base_models, X, len(codes), classes)
+        distances = [compute_excess(raw, slice(None)) for raw in found]
+        pooled = log_linear_pool([*distances, self.frequency], self.weights)
+        prior = compute_prior([pooled], np.ones(1))
+        known = np.zeros(len(codes), dtype=bool) if verified is None else verified
+        proba = update_prior(prior, codes, known, self.matrix, self.confusion_rate)[0]
+        proba = mix_with_none_wrong(proba, codes, self.p_any_wrong)
+        return prior, proba, pooled, novelty
+
+    def add_noninformative(
+        self, proba: NDArray, prior: NDArray, verified: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Mix the posterior with the prior, in place: some labels carry no information."""
+        part = self.noninformative * (prior - proba)
+        proba += part if verified is None else part * ~verified[:, None]
 
 
-class Explained(NamedTuple):
-    """Probabilities of the true class, without and with the label."""
-
-    prior: NDArray  # (n, K) q
-    posterior: NDArray  # (n, K) r
-    log_likelihood: NDArray[np.float64]  # (n,)
-    near: NDArray  # (n, K) the part of r that is near flips; (1, K) zeros without any
+def mix_with_none_wrong(proba: NDArray, codes: NDArray[np.intp], p_any_wrong: float) -> NDArray:
+    """Mix the posterior with "no label is wrong", by its probability, in place."""
+    proba *= p_any_wrong
+    proba[np.arange(len(codes)), codes] += 1.0 - p_any_wrong
+    return proba
 
 
-def prior_of(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
-    """Return q, the probabilities of the pooled judges before the label is seen."""
-    pooled = pool(distances, weights)
+def compute_excess(distances: NDArray | ByRows, rows: slice | NDArray) -> NDArray:
+    """Return distances less the smallest of each row, capped; in place if they are an array."""
+    block = distances[rows]
+    block -= block.min(axis=1, keepdims=True)
+    return np.minimum(block, LARGEST_DISTANCE, out=block)
+
+
+def compute_prior(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
+    """Return q, the probabilities by the log-linear pool before the label is observed."""
+    pooled = log_linear_pool(distances, weights)
     pooled -= row_minima(pooled)[:, None]
     pooled *= -0.5
     proba = np.exp(pooled, out=pooled)
@@ -93,25 +150,34 @@ def row_sums(values: NDArray) -> NDArray:
     return values @ np.ones(values.shape[1], dtype=values.dtype)
 
 
-def explain(
+def update_prior(
     prior: NDArray,
     codes: NDArray[np.intp],
     verified: NDArray[np.bool_],
-    flips: NDArray,
-    near: float = 0.0,
-) -> Explained:
+    matrix: NDArray,
+    confusion_rate: float = 0.0,
+) -> tuple[NDArray, NDArray[np.float64], NDArray]:
     """Update the prior q by the labels (Bayes' rule).
 
     A verified label is the true one: its posterior is 1 and its likelihood q_y.
+
+    Returns
+    -------
+    posterior : ndarray of shape (n_samples, n_classes)
+    log_likelihood : ndarray of shape (n_samples,)
+    by_confusion : ndarray of shape (n_samples, n_classes), or (1, n_classes) without any
+        The part of the posterior that is confusion-dependent noise.
     """
     rows, part = np.arange(len(codes)), np.zeros((1, prior.shape[1]))
-    if _are_common(flips):
-        joint = prior * prior.dtype.type((1.0 - near) * flips[0, 1])
-        joint[rows, codes] = prior[rows, codes] * prior.dtype.type((1.0 - near) * flips[0, 0])
+    if _is_uniform(matrix):
+        joint = prior * prior.dtype.type((1.0 - confusion_rate) * matrix[0, 1])
+        joint[rows, codes] = prior[rows, codes] * prior.dtype.type(
+            (1.0 - confusion_rate) * matrix[0, 0]
+        )
     else:
-        joint = prior * ((1.0 - near) * flips.T).astype(prior.dtype)[codes]
-    if near:
-        part = near * prior * prior[rows, codes, None] / _complement(prior)
+        joint = prior * ((1.0 - confusion_rate) * matrix.T).astype(prior.dtype)[codes]
+    if confusion_rate:
+        part = confusion_rate * prior * prior[rows, codes, None] / _complement(prior)
         part[rows, codes] = part[verified] = 0.0
         joint += part
     if verified.any():
@@ -119,7 +185,7 @@ def explain(
         joint[known] = 0.0
         joint[known, label] = prior[known, label]
     likelihood = row_sums(joint).astype(np.float64)
-    # Where the likelihood rounds to 0, the label tells nothing: the posterior is the prior.
+    # Where the likelihood rounds to 0, the label says nothing: the posterior is the prior.
     lost = likelihood <= 0
     if lost.any():
         joint[lost] = prior[lost]
@@ -127,10 +193,10 @@ def explain(
         joint[lost & verified, codes[lost & verified]] = 1.0
     joint /= row_sums(joint)[:, None]
     likelihood = np.maximum(likelihood, _TINY)
-    return Explained(prior, joint, np.log(likelihood), part / likelihood[: len(part), None])
+    return joint, np.log(likelihood), part / likelihood[: len(part), None]
 
 
-def _of_others(values: NDArray, prior: NDArray) -> NDArray:
+def _sum_of_others(values: NDArray, prior: NDArray) -> NDArray:
     """Return the sum over all other classes, exact also where one class outweighs the rest."""
     top = prior > 0.5
     rest = np.where(top, 0.0, values)
@@ -145,36 +211,37 @@ def _complement(prior: NDArray) -> NDArray:
     return np.maximum(np.where(top, row_sums(rest)[:, None], 1.0 - rest), 1e-35)
 
 
-def pool(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
+def log_linear_pool(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
     """Return the weighted sum of the distances; the last ones are those of class frequencies."""
     total = distances[0] * distances[0].dtype.type(weights[0])
-    for judge, weight in zip(distances[1:], weights[1:]):
+    for distance, weight in zip(distances[1:], weights[1:]):
         if weight:
-            total += judge * total.dtype.type(weight)
+            total += distance * total.dtype.type(weight)
     return total
 
 
-def _preference(fit: NoiseFit) -> tuple[bool, float]:
+def _preference(fit: FittedNoiseModel) -> tuple[bool, float]:
     """Return the key by which fits are compared: most labels are right, then the likelihood."""
     return fit.rate < 0.5, fit.log_likelihood
 
 
-def common_flips(rate: float, n_classes: int) -> NDArray[np.float64]:
-    """Return the matrix of flips with the same rate between all classes."""
-    flips = np.full((n_classes, n_classes), rate / (n_classes - 1))
-    np.fill_diagonal(flips, 1.0 - rate)
-    return flips
+def uniform_matrix(rate: float, n_classes: int) -> NDArray[np.float64]:
+    """Return the noise matrix with the same rate between all classes."""
+    matrix = np.full((n_classes, n_classes), rate / (n_classes - 1))
+    np.fill_diagonal(matrix, 1.0 - rate)
+    return matrix
 
 
-def _are_common(flips: NDArray) -> bool:
-    return int((flips == flips[0, 1]).sum()) == flips.size - len(flips)
+def _is_uniform(matrix: NDArray) -> bool:
+    return int((matrix == matrix[0, 1]).sum()) == matrix.size - len(matrix)
 
 
 class LabelLikelihood:
-    """Likelihood of the given labels, as a function of the judges' weights and of the flips.
+    """Likelihood of the given labels, as a function of weights and noise matrix.
 
-    There is one array of distances per judge, (n_samples, n_classes), and a last one for the class
-    frequencies, (1, n_classes). A verified label counts for the weights and not for the flips.
+    There is one array of distances per base model, (n_samples, n_classes), and a last one for the
+    class frequencies, (1, n_classes). A verified label counts for the weights and not for the
+    noise matrix.
     """
 
     def __init__(
@@ -184,103 +251,126 @@ class LabelLikelihood:
         weight: NDArray[np.float64],
         verified: NDArray[np.bool_],
     ) -> None:
-        order = np.argsort(codes, kind="stable")  # one class after the other, for `_flips_step`
-        self.distances = rows_of(distances, order)
+        order = np.argsort(codes, kind="stable")  # one class after the other, for `_matrix_step`
+        self.distances = take_rows(distances, order)
         self.codes, self.weight, self.verified = codes[order], weight[order], verified[order]
         self.n_classes = distances[0].shape[1]
         self.total = float(weight.sum())
         self._given, self._starts = np.unique(self.codes, return_index=True)
         # Subtracted from the log-likelihood of all samples: 1/2 sum_s precision_s w_s^2.
-        self._precision = np.array([spread_of(d) ** 2 for d in self.distances]) / LOG_ODDS**2
+        self._precision = np.array([compute_spread(d) ** 2 for d in self.distances]) / LOG_ODDS**2
 
     def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
         """Return the likelihood of some samples."""
         rows = np.flatnonzero(mask)
-        distances = rows_of(self.distances, rows)
+        distances = take_rows(self.distances, rows)
         return LabelLikelihood(distances, self.codes[rows], self.weight[rows], self.verified[rows])
 
-    def log_likelihood(self, weights: NDArray, flips: NDArray, near: float = 0.0) -> float:
+    def log_likelihood(
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float = 0.0
+    ) -> float:
         """Return the mean log-likelihood of a sample."""
-        if not near and _are_common(flips):
-            own = prior_of(self.distances, weights)[np.arange(len(self.codes)), self.codes]
-            likelihood = flips[0, 1] + (flips[0, 0] - flips[0, 1]) * own.astype(np.float64)
+        if not confusion_rate and _is_uniform(matrix):
+            own = compute_prior(self.distances, weights)[np.arange(len(self.codes)), self.codes]
+            likelihood = matrix[0, 1] + (matrix[0, 0] - matrix[0, 1]) * own.astype(np.float64)
             likelihood = np.where(self.verified, own, likelihood)
             return float(self.weight @ np.log(np.maximum(likelihood, _TINY))) / self.total
-        explained = self.explained(weights, flips, near)
-        return float(self.weight @ explained.log_likelihood) / self.total
+        return (
+            float(self.weight @ self.log_likelihoods(weights, matrix, confusion_rate)) / self.total
+        )
 
-    def explained(self, weights: NDArray, flips: NDArray, near: float = 0.0) -> Explained:
-        """Return prior, posterior and log-likelihood of every sample."""
-        return explain(prior_of(self.distances, weights), self.codes, self.verified, flips, near)
+    def log_likelihoods(
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float = 0.0
+    ) -> NDArray[np.float64]:
+        """Return the log-likelihood of every sample."""
+        prior = compute_prior(self.distances, weights)
+        return update_prior(prior, self.codes, self.verified, matrix, confusion_rate)[1]
 
-    def common_rate(self) -> NoiseFit:
-        """Return the most likely weights with flips at a common rate.
+    def fit_uniform(self) -> FittedNoiseModel:
+        """Return the most likely weights with uniform noise.
 
-        The same labels may be explained by unsure judges or by flips, and each may be a local
-        maximum. A search from unsure judges and few flips finds the first one, a search from sure
-        judges and many flips the second. The higher one counts.
+        The same labels may be explained by unsure base models or by wrong labels, and each may be
+        a local maximum. A search from unsure base models and few wrong labels finds the first one,
+        a search from sure base models and many wrong labels the second. The higher one counts.
         """
         fits = [
             self.fit(start, None) for start in (self.search_start(), self.search_start(2.0, 0.3))
         ]
         return max(fits, key=_preference)
 
-    def near_flips(self, common: NoiseFit) -> NoiseFit:
-        """Return the most likely weights with near flips and flips at a common rate."""
-        starts = [start._replace(near=0.1) for start in (common, self.search_start(2.0, 0.05))]
-        return max((common, *(self.fit(start, None) for start in starts)), key=_preference)
+    def fit_confusion_dependent(self, uniform: FittedNoiseModel) -> FittedNoiseModel:
+        """Return the most likely weights with confusion-dependent and uniform noise."""
+        starts = [
+            replace(start, confusion_rate=0.1) for start in (uniform, self.search_start(2.0, 0.05))
+        ]
+        return max((uniform, *(self.fit(start, None) for start in starts)), key=_preference)
 
-    def flip_matrix(self, fit: NoiseFit) -> NDArray[np.float64]:
+    def noise_matrix(self, fit: FittedNoiseModel) -> NDArray[np.float64]:
         """Return the expected fraction of the samples of a class (row) with a label (column)."""
-        if not fit.near:
-            return fit.flips
-        prior = prior_of(self.distances, fit.weights).astype(np.float64)
-        near = (prior / _complement(prior)).T @ (prior * self.weight[:, None])
-        np.fill_diagonal(near, 0.0)
-        near /= np.maximum(near.sum(axis=1, keepdims=True), _TINY)
-        return (1.0 - fit.near) * fit.flips + fit.near * near
+        if not fit.confusion_rate:
+            return fit.matrix
+        prior = compute_prior(self.distances, fit.weights).astype(np.float64)
+        by_confusion = (prior / _complement(prior)).T @ (prior * self.weight[:, None])
+        np.fill_diagonal(by_confusion, 0.0)
+        by_confusion /= np.maximum(by_confusion.sum(axis=1, keepdims=True), _TINY)
+        return (1.0 - fit.confusion_rate) * fit.matrix + fit.confusion_rate * by_confusion
 
-    def search_start(self, sharpness: float = 0.3, rate: float = 0.05) -> NoiseFit:
-        """Return where a search starts: judges of equal weights, unsure by default; few flips."""
-        n_judges = len(self.distances) - 1
-        weights = np.append(np.full(n_judges, sharpness / n_judges), 0.5)
-        return NoiseFit(weights, common_flips(rate, self.n_classes), -np.inf, rate)
+    def search_start(self, sharpness: float = 0.3, rate: float = 0.05) -> FittedNoiseModel:
+        """Return where a search starts: equal weights, unsure by default; few wrong labels."""
+        n_models = len(self.distances) - 1
+        weights = np.append(np.full(n_models, sharpness / n_models), 0.5)
+        return FittedNoiseModel(weights, uniform_matrix(rate, self.n_classes), -np.inf, rate)
 
-    def fit(self, start: NoiseFit, shrinkage: float | None, *, noise: bool = True) -> NoiseFit:
-        """Return the most likely weights and flips; with ``noise=False``, only the weights."""
-        weights, flips, rate, near, damping = *start[:2], start.rate, start.near, 0.1
+    def fit(
+        self, start: FittedNoiseModel, shrinkage: float | None, *, noise: bool = True
+    ) -> FittedNoiseModel:
+        """Return the most likely weights and noise matrix; with ``noise=False``, only weights."""
+        weights, matrix, rate, confusion_rate = (
+            start.weights,
+            start.matrix,
+            start.rate,
+            start.confusion_rate,
+        )
+        damping = 0.1
         if not noise:
-            rate, flips, near = 0.0, common_flips(1e-12, self.n_classes), 0.0
+            rate, matrix, confusion_rate = 0.0, uniform_matrix(1e-12, self.n_classes), 0.0
         last = -np.inf
         for step in range(STEPS):
-            weights, damping, value = self._newton_step(weights, flips, damping, near)
+            weights, damping, value = self._newton_step(weights, matrix, damping, confusion_rate)
             if noise:
-                flips, rate, near = self._flips_step(weights, flips, shrinkage, near)
+                matrix, rate, confusion_rate = self._matrix_step(
+                    weights, matrix, shrinkage, confusion_rate
+                )
             if value - last < _TOLERANCE and step > 2:
                 break
             last = value
-        value = self.log_likelihood(weights, flips, near)
-        return NoiseFit(weights, flips, value, rate, near)
+        value = self.log_likelihood(weights, matrix, confusion_rate)
+        return FittedNoiseModel(weights, matrix, value, rate, confusion_rate)
 
     def _newton_step(
-        self, weights: NDArray, flips: NDArray, damping: float, near: float = 0.0
+        self, weights: NDArray, matrix: NDArray, damping: float, confusion_rate: float = 0.0
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return weights with a higher likelihood, the next step's damping, and the likelihood.
 
         The information matrix is the mean outer product of the samples' gradients (Berndt, Hall,
         Hall, Hausman 1974). A weight stays at its bound where the gradient points beyond it.
         """
-        explained = self.explained(weights, flips, near)
+        prior = compute_prior(self.distances, weights)
+        posterior, log_likelihood, by_confusion = update_prior(
+            prior, self.codes, self.verified, matrix, confusion_rate
+        )
         penalty = self._precision / self.total
-        here = float(self.weight @ explained.log_likelihood) / self.total
+        here = float(self.weight @ log_likelihood) / self.total
         here -= 0.5 * float(penalty @ weights**2)
-        residual = explained.posterior - explained.prior
-        if near:  # the rates of near flips, q_y / (1 - q_k), depend on the weights as well
-            part = explained.near / _complement(explained.prior)
-            residual[np.arange(len(part)), self.codes] += explained.near.sum(axis=1)
-            residual -= explained.prior * _of_others(part, explained.prior)
-        columns = [np.einsum("nk,nk->n", residual, np.broadcast_to(d, residual.shape))
-                   for d in self.distances]  # fmt: skip
+        residual = posterior - prior
+        if confusion_rate:  # q_y / (1 - q_k) depends on the weights as well
+            part = by_confusion / _complement(prior)
+            residual[np.arange(len(part)), self.codes] += by_confusion.sum(axis=1)
+            residual -= prior * _sum_of_others(part, prior)
+        columns = [
+            np.einsum("nk,nk->n", residual, np.broadcast_to(d, residual.shape))
+            for d in self.distances
+        ]
         scores = -0.5 * np.stack(columns, axis=1).astype(np.float64)
         gradient = self.weight @ scores / self.total - penalty * weights
         information = (scores * self.weight[:, None]).T @ scores / self.total + np.diag(penalty)
@@ -292,84 +382,92 @@ class LabelLikelihood:
             moved = weights.copy()
             moved[free] += np.linalg.solve(damped, gradient[free])
             moved = np.clip(moved, 0.0, highest)
-            there = self.log_likelihood(moved, flips, near) - 0.5 * float(penalty @ moved**2)
+            there = self.log_likelihood(moved, matrix, confusion_rate) - 0.5 * float(
+                penalty @ moved**2
+            )
             if there > here:
                 return moved, 0.2 * damping, there
             damping = 5.0 * max(damping, 1e-3)
         return weights, damping, here
 
-    def _flips_step(
-        self, weights: NDArray, flips: NDArray, shrinkage: float | None, near: float
+    def _matrix_step(
+        self, weights: NDArray, matrix: NDArray, shrinkage: float | None, confusion_rate: float
     ) -> tuple[NDArray[np.float64], float, float]:
-        """Return flips, their rate and the rate of near ones, after two EM steps."""
-        prior = prior_of(self.distances, weights)
+        """Return noise matrix, rate and confusion-dependent rate after two EM steps."""
+        prior = compute_prior(self.distances, weights)
         unverified = np.where(self.verified, 0.0, self.weight)[:, None]
         rate = 0.0
         for _ in range(2):
-            explained = explain(prior, self.codes, self.verified, flips, near)
-            counted = explained.posterior * unverified
+            posterior, _, by_confusion = update_prior(
+                prior, self.codes, self.verified, matrix, confusion_rate
+            )
+            counted = posterior * unverified
             counts = np.zeros((self.n_classes, self.n_classes))
             counts[:, self._given] = np.add.reduceat(counted, self._starts, axis=0).T
             total = max(counts.sum(), _TINY)
             rate = float(np.clip(1.0 - np.trace(counts) / total, _SMALLEST_RATE, _LARGEST_RATE))
-            if near:
-                near = min(float((self.weight @ explained.near).sum()) / total, rate)
-            elsewhere = max((rate - near) / (1.0 - near), _SMALLEST_RATE)
-            common = flips = common_flips(elsewhere, self.n_classes)
+            if confusion_rate:
+                confusion_rate = min(float((self.weight @ by_confusion).sum()) / total, rate)
+            uniform_rate = max((rate - confusion_rate) / (1.0 - confusion_rate), _SMALLEST_RATE)
+            uniform = matrix = uniform_matrix(uniform_rate, self.n_classes)
             if shrinkage is not None:
-                flips = counts + shrinkage * common
-                flips /= counts.sum(axis=1, keepdims=True) + shrinkage
-        return flips, rate, near
+                matrix = counts + shrinkage * uniform
+                matrix /= counts.sum(axis=1, keepdims=True) + shrinkage
+        return matrix, rate, confusion_rate
 
 
 class Choice(NamedTuple):
-    """Explanations of the same labels, compared by the likelihood of labels left out."""
+    """Kinds of noise fitted to the same labels, compared by the likelihood of labels left out."""
 
-    fits: dict[str, NoiseFit]  # "common"; "near" and "flips" if asked for
-    # Mean log-likelihood of labels left out, and by how many standard errors an explanation is
-    # ahead of "common" or "confusions", whichever is better.
+    fits: dict[str, FittedNoiseModel]  # "uniform", and those asked for
+    # Mean log-likelihood of labels left out, and by how many standard errors a kind of noise
+    # is better than "uniform" and "matrix scaling".
     left_out: dict[str, float]
-    ahead: dict[str, float]
+    gain_z: dict[str, float]
 
     @property
-    def gain_of_flips(self) -> float:
-        """Mean log-likelihood of labels left out, by "flips" less by "common"."""
-        return self.left_out.get("flips", 0.0) - self.left_out.get("common", 0.0)
+    def gain_of_matrix(self) -> float:
+        """Mean log-likelihood of labels left out, class-dependent less uniform noise."""
+        return self.left_out.get("class-dependent", 0.0) - self.left_out.get("uniform", 0.0)
 
 
-def choose(likelihood: LabelLikelihood, kinds: tuple[str, ...], *, compare: bool) -> Choice:
-    """Fit explanations of the labels, and compare them by cross-validation."""
-    fits = {"common": likelihood.common_rate()}
+def choose_noise_model(
+    likelihood: LabelLikelihood, kinds: tuple[str, ...], *, compare: bool
+) -> Choice:
+    """Fit kinds of noise to the labels, and compare them by cross-validation."""
+    fits = {"uniform": likelihood.fit_uniform()}
     n_classes = likelihood.n_classes
-    if "near" in kinds and n_classes > 2:  # with two, near and common flips are the same
-        fits["near"] = likelihood.near_flips(fits["common"])
-    if "flips" in kinds:
-        # Flexible judges have learned the flips, and a fit that starts from few flips keeps few.
-        # The second start trusts the judges: what they get wrong are flips.
-        starts = fits["common"], likelihood.search_start(2.0, 0.3)
-        fits["flips"] = max(
+    if (
+        "confusion-dependent" in kinds and n_classes > 2
+    ):  # with two, it is the same as uniform noise
+        fits["confusion-dependent"] = likelihood.fit_confusion_dependent(fits["uniform"])
+    if "class-dependent" in kinds:
+        # Flexible base models have learned wrong labels, and a fit that starts from few keeps few.
+        # The second start trusts the base models: labels that they do not predict are wrong.
+        starts = fits["uniform"], likelihood.search_start(2.0, 0.3)
+        fits["class-dependent"] = max(
             (likelihood.fit(start, SHRINKAGE) for start in starts), key=_preference
         )
-    fits = {kind: fit for kind, fit in fits.items() if kind == "common" or fit.rate < 0.5}
+    fits = {kind: fit for kind, fit in fits.items() if kind == "uniform" or fit.rate < 0.5}
     if len(fits) == 1 or not compare:
         return Choice(fits, {}, {})
-    left_out, weight = _left_out(likelihood, fits), likelihood.weight / likelihood.total
+    left_out, weight = _cross_validate(likelihood, fits), likelihood.weight / likelihood.total
     mean = {name: float(weight @ values) for name, values in left_out.items()}
-    simple = left_out[max(("common", "confusions"), key=mean.__getitem__)]
-    ahead = {}
-    for kind in fits.keys() - {"common"}:
+    simple = left_out[max(("uniform", "matrix scaling"), key=mean.__getitem__)]
+    gain_z = {}
+    for kind in fits.keys() - {"uniform"}:
         gain = float(weight @ (left_out[kind] - simple))
         error = np.sqrt(weight @ (left_out[kind] - simple - gain) ** 2 / likelihood.total)
-        ahead[kind] = gain / max(float(error), _TINY)
-    return Choice(fits, mean, ahead)
+        gain_z[kind] = gain / max(float(error), _TINY)
+    return Choice(fits, mean, gain_z)
 
 
-def _left_out(
-    likelihood: LabelLikelihood, fits: dict[str, NoiseFit]
+def _cross_validate(
+    likelihood: LabelLikelihood, fits: dict[str, FittedNoiseModel]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return log-likelihoods of labels left out, by every explanation."""
+    """Return log-likelihoods of labels left out, by every kind of noise."""
     n_samples = len(likelihood.codes)
-    result = {name: np.empty(n_samples) for name in (*fits, "confusions")}
+    result = {name: np.empty(n_samples) for name in (*fits, "matrix scaling")}
     fold = np.random.default_rng(0).integers(0, N_FOLDS, n_samples)
     for number in range(N_FOLDS):
         held = fold == number
@@ -377,28 +475,28 @@ def _left_out(
             continue
         train, test = likelihood.part(~held), likelihood.part(held)
         for kind, start in fits.items():
-            shrinkage = SHRINKAGE if kind == "flips" else None
+            shrinkage = SHRINKAGE if kind == "class-dependent" else None
             fit = train.fit(start, shrinkage)
-            result[kind][held] = test.explained(fit.weights, fit.flips, fit.near).log_likelihood
-            if kind == "common":
-                result["confusions"][held] = _confusions(train, test, fit)
+            result[kind][held] = test.log_likelihoods(fit.weights, fit.matrix, fit.confusion_rate)
+            if kind == "uniform":
+                result["matrix scaling"][held] = _fit_matrix_scaling(train, test, fit)
     return result
 
 
-def _confusions(
-    train: LabelLikelihood, test: LabelLikelihood, common: NoiseFit
+def _fit_matrix_scaling(
+    train: LabelLikelihood, test: LabelLikelihood, uniform: FittedNoiseModel
 ) -> NDArray[np.float64]:
-    """Return the log-likelihoods of `test` if the judges confuse classes.
+    """Return the log-likelihoods of `test` if the base models confuse classes.
 
-    With pooled scores z, q = softmax(W z + b), and flips have a common rate. A penalty draws W to
-    the identity and b to 0.
+    With pooled scores z, q = softmax(W z + b), and noise is uniform. A penalty draws W to the
+    identity and b to 0.
     """
     n_classes, weight = train.n_classes, train.weight
-    scores, rows = _scores(train, common), np.arange(len(train.codes))
+    scores, rows = _pooled_scores(train, uniform), np.arange(len(train.codes))
     identity = np.append(np.eye(n_classes).ravel(), np.zeros(n_classes))
 
     def of(x: NDArray) -> tuple[float, NDArray[np.float64]]:
-        prior, own, likelihood = _confused(scores, train.codes, x)
+        prior, own, likelihood = _scale_by_matrix(scores, train.codes, x)
         rate, change = expit(x[-1]), x[:-1] - identity
         wrong = rate / (n_classes - 1)
         # d log P / d score_k = q_k (T_ky / P - 1)
@@ -411,12 +509,12 @@ def _confusions(
         gradient = np.append(by_map - SHRINKAGE * change, by_rate * rate * (1.0 - rate))
         return -value / train.total, -gradient / train.total
 
-    start = np.append(identity, logit(common.rate))
+    start = np.append(identity, logit(uniform.rate))
     x = minimize(of, start, jac=True, method="L-BFGS-B", options={"maxiter": 25}).x
-    return np.log(_confused(_scores(test, common), test.codes, x)[2])
+    return np.log(_scale_by_matrix(_pooled_scores(test, uniform), test.codes, x)[2])
 
 
-def _confused(
+def _scale_by_matrix(
     scores: NDArray, codes: NDArray[np.intp], x: NDArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return q = softmax(W z + b), q of the labels, and their likelihood; x is W, b, log-odds."""
@@ -429,18 +527,18 @@ def _confused(
     return prior, own, np.maximum(likelihood, _TINY)
 
 
-def _scores(likelihood: LabelLikelihood, fit: NoiseFit) -> NDArray[np.float64]:
-    scores = -0.5 * pool(likelihood.distances, fit.weights).astype(np.float64)
+def _pooled_scores(likelihood: LabelLikelihood, fit: FittedNoiseModel) -> NDArray[np.float64]:
+    scores = -0.5 * log_linear_pool(likelihood.distances, fit.weights).astype(np.float64)
     return scores - scores.mean(axis=1, keepdims=True)
 
 
-def rows_to_fit(weight: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
+def choose_rows_to_fit(weight: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
     """Return the samples that the model is fitted to: all, or a random part of very many."""
     counted = np.flatnonzero(weight > 0)
-    return counted[positions_to_fit(len(counted), n_classes)]
+    return counted[choose_positions_to_fit(len(counted), n_classes)]
 
 
-def positions_to_fit(n_counted: int, n_classes: int) -> NDArray[np.intp]:
+def choose_positions_to_fit(n_counted: int, n_classes: int) -> NDArray[np.intp]:
     """Return their positions among the samples of positive weight, in rising order."""
     fewest = 2 * FEWEST_OF_A_CLASS * min(n_classes, MOST_CLASSES_OF_A_MATRIX)
     n_kept = max(SOME_SAMPLES, fewest, BLOCK_ELEMENTS // n_classes)
@@ -449,40 +547,44 @@ def positions_to_fit(n_counted: int, n_classes: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(n_counted, n_kept, replace=False))
 
 
-def spread_of(distances: NDArray) -> float:
-    """Return the standard deviation of the log-odds that a judge of weight 1 gives."""
+def compute_spread(distances: NDArray) -> float:
+    """Return the standard deviation of the log-odds by a base model of weight 1."""
     some = distances[:10_000].astype(np.float64)
     possible = some < 1e5  # farther are classes of one sample, to which no other can belong
     mean = np.mean(some, axis=1, where=possible, keepdims=True)
     return 0.5 * float(np.std(some - mean, where=possible))
 
 
-def rows_of(distances: list[NDArray], rows: slice | NDArray) -> list[NDArray]:
+def take_rows(distances: list[NDArray], rows: slice | NDArray) -> list[NDArray]:
     """Return the distances of some samples; a single row (class frequencies) is for all."""
     return [d if d.shape[0] == 1 else d[rows] for d in distances]
 
 
-def rate_interval(
-    likelihood: LabelLikelihood, fit: NoiseFit, confidence_level: float = 0.95
+def compute_rate_interval(
+    likelihood: LabelLikelihood, fit: FittedNoiseModel, confidence_level: float = 0.95
 ) -> tuple[float, float]:
-    """Return the profile likelihood interval of the rate of flips.
+    """Return the profile likelihood interval of the rate of wrong labels.
 
-    One factor multiplies the odds of all flips, and the weights of the judges are fitted again.
+    One factor multiplies the odds of all wrong labels, and the weights are fitted again.
     The interval holds the rates at which the log-likelihood is below its maximum by at most half a
     quantile of chi-squared (Wilks).
     """
     allowed = 0.5 * chi2.ppf(confidence_level, df=1) / likelihood.total
-    best = likelihood._newton_step(fit.weights, fit.flips, 0.1, fit.near)[2]  # penalized
-    odds = fit.flips / np.diag(fit.flips)[:, None]
+    best = likelihood._newton_step(fit.weights, fit.matrix, 0.1, fit.confusion_rate)[
+        2
+    ]  # penalized
+    odds = fit.matrix / np.diag(fit.matrix)[:, None]
     wrong = ~np.eye(len(odds), dtype=bool)
     frequency = np.bincount(likelihood.codes, likelihood.weight, len(odds)) / likelihood.total
 
     def scaled(shift: float) -> tuple[NDArray[np.float64], float]:
-        flips = np.where(wrong, odds * np.exp(shift), odds)
-        total = flips.sum(axis=1, keepdims=True)
-        # Near flips come with a common rate: all totals are equal.
-        near_odds = fit.near / (1.0 - fit.near) / fit.flips[0, 0] * np.exp(shift)
-        return flips / total, near_odds / (near_odds + total[0, 0])
+        matrix = np.where(wrong, odds * np.exp(shift), odds)
+        total = matrix.sum(axis=1, keepdims=True)
+        # Confusion-dependent noise comes with uniform noise: all totals are equal.
+        confusion_odds = (
+            fit.confusion_rate / (1.0 - fit.confusion_rate) / fit.matrix[0, 0] * np.exp(shift)
+        )
+        return matrix / total, confusion_odds / (confusion_odds + total[0, 0])
 
     ends = []
     for direction in (-1.0, 1.0):
@@ -490,9 +592,11 @@ def rate_interval(
 
         def is_likely(shift: float) -> bool:
             nonlocal weights  # start from those of the last call
-            (flips, near), damping = scaled(shift), 0.1
+            (matrix, confusion_rate), damping = scaled(shift), 0.1
             for _ in range(3):
-                weights, damping, value = likelihood._newton_step(weights, flips, damping, near)
+                weights, damping, value = likelihood._newton_step(
+                    weights, matrix, damping, confusion_rate
+                )
             return value > best - allowed
 
         # Double the step, from about one standard error of the log-odds, then bisect.
@@ -503,17 +607,19 @@ def rate_interval(
             outside += step
         for _ in range(5):
             middle = 0.5 * (inside + outside)
-            inside, outside = (middle, outside) if is_likely(direction * middle) else (
-                inside, middle)  # fmt: skip
-        flips, near = scaled(direction * outside)
-        ends.append(1.0 - (1.0 - near) * float(frequency @ np.diag(flips)))
+            if is_likely(direction * middle):
+                inside = middle
+            else:
+                outside = middle
+        matrix, confusion_rate = scaled(direction * outside)
+        ends.append(1.0 - (1.0 - confusion_rate) * float(frequency @ np.diag(matrix)))
     return ends[0], ends[1]
 
 
-def least_rate(
+def compute_least_rate(
     likelihood: LabelLikelihood, own: NDArray[np.float64], confidence_level: float = 0.95
 ) -> float:
-    """Return the lower end of the likelihood interval of the common rate, for a fixed prior.
+    """Return the lower end of the likelihood interval of the uniform rate, for a fixed prior.
 
     `own` is q_y, the prior of each given label.
     """
@@ -528,8 +634,8 @@ def least_rate(
     return brentq(lambda rate: loss(rate) - most, 0.0, best.x) if loss(0.0) > most else 0.0
 
 
-def no_flips(likelihood: LabelLikelihood, fit: NoiseFit) -> NoiseFit:
+def fit_without_noise(likelihood: LabelLikelihood, fit: FittedNoiseModel) -> FittedNoiseModel:
     """Return the most likely weights where no label is wrong."""
-    # Start from the judges of the fit with flips, and from unsure ones.
+    # Start from the weights of the fit with noise, and from unsure base models.
     fits = [likelihood.fit(start, None, noise=False) for start in (fit, likelihood.search_start())]
     return max(fits, key=lambda fit: fit.log_likelihood)

@@ -12,16 +12,16 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax, xlogy
 from scipy.stats import beta as beta_distribution
 
-from ._constants import LEAST_LEFT, VOTES_OF_PRIOR
+from ._constants import MIN_VOTE_POWER, VOTES_OF_PRIOR
 
 # Several people label every sample: the likelihood of their votes.
 #
 # Given the class, votes are not independent, because people err together on hard samples. So a
-# sample is easy (z = 0) or hard (z = 1), for all annotators and judges. With s_s(x) the
-# log-probabilities of judge s, and y_a the vote of annotator a,
+# sample is easy (z = 0) or hard (z = 1), for all annotators and base models. With s_s(x) the
+# log-probabilities of base model s, and y_a the vote of annotator a,
 #
 #     P(votes | x) = sum_z pi_z(x) sum_k q_z(k | x) prod_a T_az(k, y_a),
-#     logit pi_1 = g0 + g1 H,    H the standardized entropy of the judges' mean prediction,
+#     logit pi_1 = g0 + g1 H,    H the standardized entropy of the base models' mean prediction,
 #     q_z = softmax(c_z sum_s w_s s_s + b),    c_0 = 1,
 #     T_az(k, k) = sigmoid(t_a + t_k + t - delta_z),    delta_0 = 0 < delta_1,
 #     T_az(k, l) = (1 - T_az(k, k)) C_kl.
@@ -96,8 +96,8 @@ class Votes(NamedTuple):
 class Evidence(NamedTuple):
     """What is known about the samples besides the votes."""
 
-    scores: NDArray[np.float64]  # (n_judges, n_samples, n_classes) log-probabilities
-    hardness: NDArray[np.float64]  # (n_samples,) H, standardized entropy of the judges
+    scores: NDArray[np.float64]  # (n_base_models, n_samples, n_classes) log-probabilities
+    hardness: NDArray[np.float64]  # (n_samples,) H, standardized entropy of the base models
     weight: NDArray[np.float64]  # (n_samples,)
     known: NDArray[np.intp]  # (n_samples,) the class of a verified label, else -1
 
@@ -112,8 +112,8 @@ class Parameters(NamedTuple):
     """The parameters of the likelihood above; factors and delta_1 are logarithms."""
 
     hard: NDArray[np.float64]  # g0, g1
-    judges: NDArray[np.float64]  # log w_s
-    hard_judges: NDArray[np.float64]  # log c_1
+    base_models: NDArray[np.float64]  # log w_s
+    hard_base_models: NDArray[np.float64]  # log c_1
     offset: NDArray[np.float64]  # b
     skill: NDArray[np.float64]  # t
     annotators: NDArray[np.float64]  # t_a
@@ -122,12 +122,12 @@ class Parameters(NamedTuple):
     confusion: NDArray[np.float64]  # logits of C, flat
 
 
-def _centers(n_judges: int, n_annotators: int, n_classes: int) -> Parameters:
+def _centers(n_base_models: int, n_annotators: int, n_classes: int) -> Parameters:
     """Return the means of the priors, where the search starts."""
     return Parameters(
         hard=np.array([-1.0, 0.5]),
-        judges=np.full(n_judges, -np.log(max(n_judges, 1))),
-        hard_judges=np.array([-0.7]),
+        base_models=np.full(n_base_models, -np.log(max(n_base_models, 1))),
+        hard_base_models=np.array([-0.7]),
         offset=np.zeros(n_classes),
         skill=np.array([2.0]),
         annotators=np.zeros(n_annotators),
@@ -143,23 +143,23 @@ def _split(x: NDArray[np.float64], like: Parameters) -> Parameters:
 
 
 class Scale(NamedTuple):
-    """How scores of judges, of new samples too, become those of the likelihood."""
+    """How scores of base models, of new samples too, become those of the likelihood."""
 
-    factors: tuple[float, ...]  # one over the temperature of every judge
+    factors: tuple[float, ...]  # one over the temperature of every base model
     mean: float  # of the entropy of their mean prediction
     spread: float  # its standard deviation
 
     def scores(self, scores: list[NDArray]) -> NDArray[np.float64]:
-        """Return log-probabilities at these temperatures, (n_judges, n_samples, n_classes)."""
+        """Return log-probabilities at these temperatures, of every base model."""
         return np.array([log_softmax(f * s, axis=1) for f, s in zip(self.factors, scores)])
 
     def hardness(self, tempered: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the standardized entropy of the judges' mean prediction."""
+        """Return the standardized entropy of the base models' mean prediction."""
         return (_entropy(tempered) - self.mean) / self.spread
 
 
-def scale_of(scores: list[NDArray], votes: Votes, weight: NDArray[np.float64]) -> Scale:
-    """Return the scale: the temperature of every judge that fits the votes, and the entropy's."""
+def fit_scale(scores: list[NDArray], votes: Votes, weight: NDArray[np.float64]) -> Scale:
+    """Return the scale: the temperature of every base model that fits the votes, and entropy."""
     shares = votes.counts()
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
     shares *= weight[:, None]
@@ -175,18 +175,18 @@ def _entropy(tempered: NDArray[np.float64]) -> NDArray[np.float64]:
     return -(proba * np.log(np.maximum(proba, _TINY))).sum(axis=1)
 
 
-def evidence_of(
+def make_evidence(
     scores: list[NDArray],
     votes: Votes,
     weight: NDArray[np.float64],
     known: NDArray[np.intp],
     scale: Scale | None = None,
 ) -> Evidence:
-    """Return the evidence of the judges; without a given scale, at the one that fits the votes."""
+    """Return the evidence of the base models, at this scale or the one that fits the votes."""
     if not scores:
         shape = 0, votes.n_samples, votes.n_classes
         return Evidence(np.empty(shape), np.zeros(votes.n_samples), weight, known)
-    scale = scale_of(scores, votes, weight) if scale is None else scale
+    scale = fit_scale(scores, votes, weight) if scale is None else scale
     tempered = scale.scores(scores)
     return Evidence(tempered, scale.hardness(tempered), weight, known)
 
@@ -205,12 +205,12 @@ def _temperature(score: NDArray, shares: NDArray[np.float64]) -> float:
 class VoteModel:
     """The likelihood of votes, its maximum, and the posterior.
 
-    `climb` finds the parameters, `temper` the exponents of votes and of judges, `fit` both.
+    `climb` finds the parameters, `temper` the exponents of votes and of base models, `fit` both.
     """
 
     def __init__(self, votes: Votes, evidence: Evidence) -> None:
         self.votes, self.evidence = votes, evidence
-        self.vote_power, self.judge_power = 1.0, 1.0
+        self.vote_power, self.score_power = 1.0, 1.0
         self.center = _centers(len(evidence.scores), votes.n_annotators, votes.n_classes)
         self.parameters = self.center
         self.value = -np.inf  # penalized log-likelihood, per sample
@@ -258,10 +258,10 @@ class VoteModel:
         whole = len(rows) == self.votes.n_samples
         votes = self.votes if whole else self.votes.of(rows)
         evidence = self.evidence if whole else self.evidence.of(rows)
-        exponents = (self.vote_power, self.judge_power) if power else (1.0, 1.0)
+        exponents = (self.vote_power, self.score_power) if power else (1.0, 1.0)
         joint = _Passes(votes, evidence).joint(self.parameters, *exponents)
         if power:
-            joint *= max(self.vote_power, min(LEAST_LEFT / self.vote_power, 1.0))
+            joint *= max(self.vote_power, min(MIN_VOTE_POWER / self.vote_power, 1.0))
         joint -= logsumexp(joint, axis=(0, 2), keepdims=True)
         posterior = np.exp(joint, out=joint)
         return posterior, posterior.sum(axis=0)[votes.sample, votes.label]
@@ -279,7 +279,7 @@ class VoteModel:
         """
         passes = _LeftOut(*self._asked(), self.parameters)
         if not passes.n_votes:
-            self.vote_power = self.judge_power = 1.0
+            self.vote_power = self.score_power = 1.0
             return self
         total = max(float(passes.weight.sum()), _TINY)
 
@@ -293,7 +293,7 @@ class VoteModel:
 
         bounds = [(-8.0, 8.0), (-8.0, 8.0), (0.0, 0.99)]
         found = minimize(of, np.array([0.0, 0.0, 0.1]), jac=True, method="L-BFGS-B", bounds=bounds)
-        self.vote_power, self.judge_power = float(expit(found.x[0])), float(np.exp(found.x[1]))
+        self.vote_power, self.score_power = float(expit(found.x[0])), float(np.exp(found.x[1]))
         return self
 
     def _asked(self) -> tuple[Votes, Evidence]:
@@ -321,17 +321,17 @@ class VoteModel:
         ]
         return np.concatenate(gains)
 
-    def judges_log_proba(self) -> NDArray[np.float64]:
-        """Return log-probabilities of the judges alone, without any vote."""
+    def prior_log_proba(self) -> NDArray[np.float64]:
+        """Return log-probabilities of the base models alone, without any vote."""
         log_q, log_pi = _Passes(self.votes, self.evidence).log_q_and_pi(self.parameters)
-        log_q *= self.judge_power
+        log_q *= self.score_power
         return logsumexp(log_softmax(log_q, axis=2) + log_pi[:, :, None], axis=0)
 
-    def judge_shares(self) -> NDArray[np.float64]:
-        """Return the fraction of the pooled scores' spread that comes from each judge."""
+    def score_fractions(self) -> NDArray[np.float64]:
+        """Return the fraction of the pooled scores' spread that comes from each base model."""
         some = self.evidence.scores[:, :10_000]
-        spread = np.array([judge.std() for judge in some])
-        part = np.exp(self.parameters.judges) * spread
+        spread = np.array([score.std() for score in some])
+        part = np.exp(self.parameters.base_models) * spread
         return part / max(part.sum(), _TINY)
 
     def blocks(self, n_each: float = 1.0) -> Iterator[NDArray[np.intp]]:
@@ -415,9 +415,9 @@ class _Passes:
         self, parameters: Parameters
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return log q (2, n_samples, n_classes), and log pi (2, n_samples)."""
-        pooled = np.tensordot(np.exp(parameters.judges), self.evidence.scores, 1)
+        pooled = np.tensordot(np.exp(parameters.base_models), self.evidence.scores, 1)
         pooled = np.broadcast_to(pooled, (self.votes.n_samples, self.votes.n_classes))
-        blurred = np.exp(parameters.hard_judges) * pooled
+        blurred = np.exp(parameters.hard_base_models) * pooled
         scores = np.stack([pooled, blurred])
         scores += parameters.offset
         hard = parameters.hard[0] + parameters.hard[1] * self.evidence.hardness
@@ -434,22 +434,22 @@ class _Passes:
         return result
 
     def joint(
-        self, parameters: Parameters, vote_power: float = 1.0, judge_power: float = 1.0
+        self, parameters: Parameters, vote_power: float = 1.0, score_power: float = 1.0
     ) -> NDArray[np.float64]:
         """Return the logarithm of pi q^rho (prod T)^beta, (2, n_samples, n_classes)."""
-        return self._joint(parameters, self.log_q_and_pi(parameters), vote_power, judge_power)
+        return self._joint(parameters, self.log_q_and_pi(parameters), vote_power, score_power)
 
     def _joint(
         self,
         parameters: Parameters,
         priors: tuple[NDArray[np.float64], NDArray[np.float64]],
         vote_power: float = 1.0,
-        judge_power: float = 1.0,
+        score_power: float = 1.0,
     ) -> NDArray[np.float64]:
         joint, (log_q, log_pi) = self.of_votes(parameters), priors
         if vote_power != 1.0:
             joint *= vote_power
-        joint += log_q if judge_power == 1.0 else judge_power * log_q
+        joint += log_q if score_power == 1.0 else score_power * log_q
         joint += log_pi[:, :, None]
         known = np.flatnonzero(self.evidence.known >= 0)
         if len(known):
@@ -483,14 +483,14 @@ class _Passes:
         np.fill_diagonal(counts, 0.0)
         by_confusion = counts - counts.sum(axis=1, keepdims=True) * logits
         residual = posterior - level[:, :, None] * np.exp(log_q)
-        blur = float(np.exp(parameters.hard_judges[0]))
-        by_judge = np.einsum("znk,snk->zs", residual, evidence.scores, optimize=True)
-        by_judge *= np.exp(parameters.judges)
+        blur = float(np.exp(parameters.hard_base_models[0]))
+        by_base_model = np.einsum("znk,snk->zs", residual, evidence.scores, optimize=True)
+        by_base_model *= np.exp(parameters.base_models)
         by_hard = level[1] - weight * np.exp(log_pi[1])
         gradient = Parameters(
             hard=np.array([by_hard.sum(), by_hard @ evidence.hardness]),
-            judges=by_judge[0] + blur * by_judge[1],
-            hard_judges=np.array([blur * by_judge[1].sum()]),
+            base_models=by_base_model[0] + blur * by_base_model[1],
+            hard_base_models=np.array([blur * by_base_model[1].sum()]),
             offset=residual.sum(axis=(0, 1)),
             skill=np.array([by_odds.sum()]),
             annotators=by_odds.sum(axis=(0, 2)),
@@ -502,7 +502,7 @@ class _Passes:
 
 
 class _LeftOut:
-    """How well the judges and the other votes on a sample predict each vote."""
+    """How well the base models and the other votes on a sample predict each vote."""
 
     def __init__(self, votes: Votes, evidence: Evidence, parameters: Parameters) -> None:
         passes = _Passes(votes, evidence)
@@ -520,13 +520,13 @@ class _LeftOut:
         self.n_same = votes.counts()[votes.sample, votes.label] - 1.0
 
     def likelihood(
-        self, vote_power: float, judge_power: float, repeats: float
+        self, vote_power: float, score_power: float, repeats: float
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the log-likelihood of all votes, each predicted without itself, and its gradient.
 
         `repeats` is the probability that the second vote on a sample repeats the first.
         """
-        whole = judge_power * self.log_q + vote_power * self.log_votes + self.log_pi[:, :, None]
+        whole = score_power * self.log_q + vote_power * self.log_votes + self.log_pi[:, :, None]
         # Dividing by T <= 1 of a vote only raises the largest value, which is 1: no sum is 0.
         whole -= whole.max(axis=(0, 2), keepdims=True)
         without = np.exp(whole)[:, self.sample] * np.exp(-vote_power * self.log_t)
@@ -553,7 +553,7 @@ class Others(NamedTuple):
     harder: float  # delta_1
 
 
-def left_out(model: VoteModel, proba: NDArray) -> Others:
+def leave_out_votes(model: VoteModel, proba: NDArray) -> Others:
     """Return the posterior of the sample of every vote without that vote.
 
     `proba` are the current probabilities of the classes: where checks have changed them, that is
@@ -565,7 +565,7 @@ def left_out(model: VoteModel, proba: NDArray) -> Others:
     for rows in model.blocks(len(model.votes.label) / model.votes.n_samples):
         votes = model.votes.of(rows)
         of = _LeftOut(votes, model.evidence.of(rows), model.parameters)
-        whole = model.judge_power * of.log_q + beta * of.log_votes + of.log_pi[:, :, None]
+        whole = model.score_power * of.log_q + beta * of.log_votes + of.log_pi[:, :, None]
         whole -= whole.max(axis=(0, 2), keepdims=True)
         before = model.joint(rows, power=True)[0].sum(axis=0)
         changed = (proba[rows] / np.maximum(before, _TINY))[votes.sample]
@@ -581,10 +581,10 @@ def left_out(model: VoteModel, proba: NDArray) -> Others:
 
 # How often every annotator is right, with an interval.
 #
-# The votes of an annotator are compared with what the other annotators and the judges say about
-# the same samples. For a vote y of annotator a, let r(z, k) be the posterior of the sample
-# without that vote (z: easy or hard, k: the class), and s the log-odds that a is right on an
-# easy sample:
+# The votes of an annotator are compared with what the other annotators and the base models say
+# about the same samples. For a vote y of annotator a, let r(z, k) be the posterior of the sample
+# without that vote (z: easy or hard, k: the class), and s the log-odds that a is right on an easy
+# sample:
 #
 #     P(y | s) = sum_z r(z, y) T_z(s) + (1 - T_z(s)) sum_k r(z, k) C_ky,
 #     T_z(s) = sigmoid(s - delta_z),
@@ -604,7 +604,7 @@ _MOST = 12.0
 _FAR = 8.0
 
 
-def accuracies(
+def estimate_accuracies(
     votes: Votes,
     p_correct: NDArray[np.float64],
     proba: NDArray,
@@ -613,7 +613,7 @@ def accuracies(
 ) -> tuple[NDArray, ...]:
     """Return for every annotator: n_votes, accuracy, low, high, and the class with most mistakes.
 
-    Accuracies are shrunk to the mean by VOTES_OF_PRIOR votes. Votes on copies count once.
+    Accuracies are shrunk to the mean by VOTES_OF_PRIOR votes. Votes on duplicates count once.
     """
     n, own = votes.n_annotators, weight[votes.sample]
     number, count = np.bincount(votes.annotator, minlength=n), (weight > 0).astype(np.float64)
@@ -628,7 +628,7 @@ def accuracies(
         low, high = _of_labels(votes, p_correct, own > 0, accuracy)
     else:
         # The model has only the votes on samples of positive weight.
-        others = left_out(model, proba)
+        others = leave_out_votes(model, proba)
         counts = count[model.votes.sample].astype(np.float64)
         low, high = _of_others(model.votes, others, accuracy, mean, counts)
     worst = np.zeros(n, dtype=np.intp)

@@ -60,7 +60,7 @@ def test_features_and_votes_are_right_more_often_than_a_majority(digits, fitted)
     assert low <= (~correct).mean() <= high
 
 
-def test_judges_that_learn_what_votes_and_judges_say_are_better():
+def test_base_models_fitted_to_votes_and_base_models_are_better():
     X, y = (array[:400] for array in shuffle(*load_digits(return_X_y=True), random_state=0))
     votes, _ = crowd(y, n_each=2)
     loss = []
@@ -136,7 +136,7 @@ def test_y_is_judged_and_is_no_evidence(digits, fitted):
     assert found[:40].mean() > 0.9
     assert found[40:].mean() < 0.05
     assert (judged.issues_["label"] == wrong).all()
-    # The log-loss of the judges' belief, of which the margin is a part.
+    # The log-loss of the base models' prediction, of which the margin is a part.
     margin, difficulty = judged.issues_["margin"], judged.issues_["difficulty"]
     assert margin.max() > 0
     assert (difficulty >= 0.5 * margin - 1e-9).all()
@@ -419,22 +419,26 @@ def test_copies_with_their_votes_are_no_further_evidence(digits, fitted):
     alone, votes, _ = fitted
     jitter = 0.1 * X.std(axis=0) * np.random.default_rng(0).normal(size=(2, *X.shape))
     thrice, said = np.concatenate([X, *(X + jitter)]), np.tile(votes, (3, 1))
-    with pytest.warns(SkcalibWarning, match="80. samples have a near twin with the same votes"):
+    with pytest.warns(
+        SkcalibWarning, match="80. samples have a near-duplicate with the same votes"
+    ):
         finder = LabelIssueFinder().fit(thrice, votes=said)
     right = finder.issues_["label"] == np.tile(y, 3)
-    assert right.mean() > (alone.issues_["label"] == y).mean() - 0.02  # .2 less if twins judge
+    assert (
+        right.mean() > (alone.issues_["label"] == y).mean() - 0.02
+    )  # .2 less if they predict each other
     assert finder.label_proba_.max(axis=1).mean() < right.mean() + 0.02
     for end in ("accuracy_low", "accuracy", "accuracy_high"):
         assert finder.annotators_[end] == pytest.approx(alone.annotators_[end], abs=0.06)
     assert (finder.annotators_["n_votes"] == 3 * alone.annotators_["n_votes"]).all()
 
 
-def test_twins_on_which_others_have_voted_are_evidence(digits, fitted, recwarn):
+def test_duplicates_on_which_others_have_voted_are_evidence(digits, fitted, recwarn):
     X, y = digits
     jitter = 0.1 * X.std(axis=0) * np.random.default_rng(0).normal(size=X.shape)
     twice = np.concatenate([X, X + jitter])
     finder = LabelIssueFinder().fit(twice, votes=np.concatenate([fitted[1], crowd(y, seed=7)[0]]))
-    assert not [w for w in recwarn if "near twin" in str(w.message)]
+    assert not [w for w in recwarn if "near-duplicate" in str(w.message)]
     right = finder.issues_["label"] == np.tile(y, 2)
     assert right.mean() >= (fitted[0].issues_["label"] == y).mean()
 
@@ -447,4 +451,4 @@ def test_equal_rows_on_which_people_agree_may_be_other_samples(recwarn):
     finder = LabelIssueFinder(LogisticRegression()).fit(X, votes=votes)
     assert finder.n_duplicates_ > 200
     assert finder._voted.model.evidence.weight.tolist() == [1.0] * 300
-    assert not [w for w in recwarn if "near twin" in str(w.message)]
+    assert not [w for w in recwarn if "near-duplicate" in str(w.message)]

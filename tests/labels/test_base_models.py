@@ -20,8 +20,8 @@ from skcalib.labels._base_models import (
     OutOfBagByGroup,
     OutOfFold,
     Precomputed,
-    judges_of,
-    remarks_on,
+    diagnose_features,
+    make_base_models,
 )
 from skcalib.utils import SkcalibWarning
 
@@ -48,7 +48,7 @@ def test_neighbors_vote_without_the_sample_and_with_weights():
     assert np.mean(np.abs(np.exp(-0.5 * found) - expected).max(axis=1) > 1e-5) < 0.05
 
 
-def test_a_forest_is_asked_out_of_bag():
+def test_a_forest_predicts_out_of_bag():
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0)
     found = np.exp(-0.5 * OutOfBag(forest, X, None).distances(Y, CLASSES))
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, oob_score=True)
@@ -71,49 +71,51 @@ def test_weights_reach_the_classifiers_of_the_folds():
 
 
 def test_the_default_are_judges_of_standardized_features():
-    judges = judges_of(None, X, Y, None, None, None, asked=False)
-    assert list(judges) == ["distances", "logistic regression", "neighbors", "forest"]
-    np.testing.assert_allclose(judges["neighbors"].nearest.shape, (150, 40))
+    models = make_base_models(None, X, Y, None, None, None, has_groups=False)
+    assert list(models) == ["distances", "logistic regression", "neighbors", "forest"]
+    np.testing.assert_allclose(models["neighbors"].nearest.shape, (150, 40))
     scaled = StandardScaler().fit_transform(X)
-    np.testing.assert_allclose(judges["logistic regression"].X, scaled)
-    one = judges_of(None, X * [1e6, 1, 1e-6, 1], Y, None, None, None, asked=False)
-    for name, judge in one.items():
-        changed = judge.distances(Y, CLASSES)[:]
-        np.testing.assert_allclose(changed, judges[name].distances(Y, CLASSES)[:], rtol=1e-3)
+    np.testing.assert_allclose(models["logistic regression"].X, scaled)
+    one = make_base_models(None, X * [1e6, 1, 1e-6, 1], Y, None, None, None, has_groups=False)
+    for name, model in one.items():
+        changed = model.distances(Y, CLASSES)[:]
+        np.testing.assert_allclose(changed, models[name].distances(Y, CLASSES)[:], rtol=1e-3)
 
 
-def test_size_decides_who_judges(monkeypatch):
+def test_size_decides_which_models_take_part(monkeypatch):
     for name in ("MOST_OF_REGRESSION", "MOST_OF_NEIGHBORS", "MOST_OF_FOREST"):
         monkeypatch.setattr(f"skcalib.labels._base_models.{name}", 1.0)
-    assert list(judges_of(None, X, Y, None, None, None, asked=False)) == ["distances"]
+    assert list(make_base_models(None, X, Y, None, None, None, has_groups=False)) == ["distances"]
 
 
 def test_groups_are_in_no_two_folds():
     groups = np.arange(len(X)) // 3
-    judges = judges_of(None, X, Y, None, None, groups, asked=True)
-    assert list(judges) == ["logistic regression", "neighbors", "forest"]
-    for train, test in judges["logistic regression"].folds:
+    models = make_base_models(None, X, Y, None, None, groups, has_groups=True)
+    assert list(models) == ["logistic regression", "neighbors", "forest"]
+    for train, test in models["logistic regression"].folds:
         assert not np.isin(groups[test], groups[train]).any()
-    assert not (groups[judges["neighbors"].nearest] == groups[:, None]).any()
-    one = judges_of([GaussianNB(), LogisticRegression()], X, Y, None, 3, groups, asked=True)
+    assert not (groups[models["neighbors"].nearest] == groups[:, None]).any()
+    one = make_base_models(
+        [GaussianNB(), LogisticRegression()], X, Y, None, 3, groups, has_groups=True
+    )
     assert list(one) == ["GaussianNB", "LogisticRegression"]
     assert one["GaussianNB"].folds is one["LogisticRegression"].folds
 
 
 def test_a_forest_is_out_of_bag_by_group():
-    # Triplets with the same label, drawn at random: whoever has seen a twin foretells it.
+    # Triplets with the same label, drawn at random: a model fitted to a duplicate predicts it.
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(100), 3)
     features = rng.normal(size=(100, 5))[groups] + 0.01 * rng.normal(size=(300, 5))
     labels, classes = rng.integers(0, 2, 100)[groups], np.arange(2)
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0)
 
-    def accuracy(judge):
-        return np.mean(judge.distances(labels, classes).argmin(axis=1) == labels)
+    def accuracy(model):
+        return np.mean(model.distances(labels, classes).argmin(axis=1) == labels)
 
     assert accuracy(OutOfBag(forest, features, None)) > 0.9
     assert accuracy(OutOfBagByGroup(forest, features, None, groups)) < 0.65
-    # Without twins it is the forest of scikit-learn, but for the trees drawn.
+    # Without duplicates it is the forest of scikit-learn, but for the trees drawn.
     alone = OutOfBagByGroup(forest, X, None, np.arange(len(X))).distances(Y, np.unique(Y))
     usual = OutOfBag(forest, X, None).distances(Y, np.unique(Y))
     assert np.mean(alone.argmin(axis=1) == usual.argmin(axis=1)) > 0.85
@@ -147,26 +149,28 @@ def test_columns_of_text_get_an_error_that_says_what_to_do():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"length": X[:, 0], "size": "medium"})
     with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
-        judges_of(None, frame, Y, None, None, None, asked=False)
+        make_base_models(None, frame, Y, None, None, None, has_groups=False)
     with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
-        judges_of(None, frame.astype({"size": "category"}), Y, None, None, None, asked=False)
+        make_base_models(
+            None, frame.astype({"size": "category"}), Y, None, None, None, has_groups=False
+        )
     texts = ["some words"] * len(Y)
     for given in (texts, np.array(texts), pd.Series(texts)):
         with pytest.raises(ValueError, match=r"got texts; make_pipeline.*into numbers"):
-            judges_of(None, given, Y, None, None, None, asked=False)
+            make_base_models(None, given, Y, None, None, None, has_groups=False)
 
 
 def test_scales_that_differ_are_named_where_they_matter():
     unequal = X * [1e4, 1, 1, 1]
-    for judge in (LogisticRegression(), KNeighborsClassifier(), RMDScorer(shrinkage="auto")):
-        (remark,) = remarks_on([GaussianNB(), judge], unequal, Y)
+    for model in (LogisticRegression(), KNeighborsClassifier(), RMDScorer(shrinkage="auto")):
+        (remark,) = diagnose_features([GaussianNB(), model], unequal, Y)
         assert "differ by a factor of" in remark
-        assert type(judge).__name__ in remark
-        assert not remarks_on(judge, X, Y)
-        assert not remarks_on(make_pipeline(StandardScaler(), judge), unequal, Y)
-    for judge in (None, "precomputed", RandomForestClassifier(), GaussianNB(), RMDScorer()):
-        assert not remarks_on(judge, unequal, Y)
-    assert not remarks_on(LogisticRegression(), np.array([["a", "b"]]), Y)
+        assert type(model).__name__ in remark
+        assert not diagnose_features(model, X, Y)
+        assert not diagnose_features(make_pipeline(StandardScaler(), model), unequal, Y)
+    for model in (None, "precomputed", RandomForestClassifier(), GaussianNB(), RMDScorer()):
+        assert not diagnose_features(model, unequal, Y)
+    assert not diagnose_features(LogisticRegression(), np.array([["a", "b"]]), Y)
 
 
 def test_groups_of_probabilities_at_hand_are_refused():
@@ -208,7 +212,7 @@ def _many_digits(name):
     "ignore:The least populated class", "ignore::skcalib.utils.SkcalibWarning"
 )
 @pytest.mark.parametrize("name", ["precomputed", "distances", "several"])
-def test_blocks_of_samples_are_judged_as_all_at_once(name, monkeypatch):
+def test_blocks_of_samples_are_scored_as_all_at_once(name, monkeypatch):
     estimator, X, given = _many_digits(name)
     weight = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     whole = LabelIssueFinder(estimator).fit(X, given, weight)
@@ -244,7 +248,9 @@ def test_of_many_probabilities_on_disk_one_array_is_made(tmp_path, monkeypatch):
 def test_distances_are_those_without_the_sample_as_of_a_new_one():
     weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
     scorer = RMDScorer(relative=False, shrinkage="auto")
-    judge = judges_of(scorer, X, Y, weight, None, None, asked=False)["RelativeMahalanobisScorer"]
+    model = make_base_models(scorer, X, Y, weight, None, None, has_groups=False)[
+        "RelativeMahalanobisScorer"
+    ]
     plain = scorer.fit(X, Y, weight).leave_one_out_transform(X, Y, weight)
     size = np.bincount(Y, weight)
     expected = plain * size / (size + 1)
@@ -252,12 +258,12 @@ def test_distances_are_those_without_the_sample_as_of_a_new_one():
         if weight[i]:
             m = size[label] - 1
             expected[i, label] = plain[i, label] * m / (m + 1)
-    found = judge.distances(Y, CLASSES)
+    found = model.distances(Y, CLASSES)
     np.testing.assert_allclose(found.filled(), expected)
     np.testing.assert_allclose(found[np.array([77, 3])], expected[[77, 3]])
 
 
-def test_probabilities_in_a_list_of_judges_are_refused():
+def test_probabilities_in_a_list_of_models_are_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"list of scorers and classifiers, got 'precomputed'"):
         LabelIssueFinder(["precomputed", GaussianNB()]).fit(X, y)

@@ -24,9 +24,9 @@ from sklearn.preprocessing import StandardScaler
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
-from skcalib.labels import _em as rounds
+from skcalib.labels import _em as em
 from skcalib.labels._base_models import OutOfFold
-from skcalib.labels._em import of_seen_labels
+from skcalib.labels._em import diagnose_leakage
 from skcalib.utils import SkcalibWarning
 from skcalib.utils._numeric import binomial_interval
 
@@ -41,7 +41,7 @@ def _probabilities(n, scale, seed, n_classes=3):
     return proba, np.minimum(labels, n_classes - 1)
 
 
-def test_right_labels_of_calibrated_judges_are_left_alone():
+def test_right_labels_of_calibrated_base_models_are_left_alone():
     for seed in range(5):
         proba, labels = _probabilities(400, 3.0, seed)
         with warnings.catch_warnings():
@@ -75,7 +75,7 @@ def test_noise_has_to_earn_its_number():
     assert p.min() == pytest.approx(1 - expected, abs=0.17)
 
 
-def test_weak_judges_warn():
+def test_weak_base_models_warn():
     proba, true = _probabilities(9000, 1.7, 0, n_classes=4)
     given, _ = flip_labels(true, fraction=0.3, random_state=0)
     finder = LabelIssueFinder("precomputed")
@@ -88,11 +88,11 @@ def test_weak_judges_warn():
     assert finder.update_with_checks(rows, true[rows]).is_trustworthy_
 
 
-def test_confused_judges_warn():
+def test_confused_base_models_warn():
     rng = np.random.default_rng(0)
     scores = 2.0 * rng.normal(size=(4000, 4))
     mixed = scores.copy()
-    # Where these judges see class 1, half of the evidence is for class 2, and the reverse.
+    # Where they predict class 1, half of the evidence is for class 2, and the reverse.
     mixed[:, 1], mixed[:, 2] = 1.5 * scores[:, 2] + scores[:, 1], 1.5 * scores[:, 1]
     q = np.exp(scores - scores.max(axis=1, keepdims=True))
     q /= q.sum(axis=1, keepdims=True)
@@ -105,21 +105,15 @@ def test_confused_judges_warn():
     assert "many issues may be right" in "".join(finder.caveats_)
 
 
-class _Features:
-    def __init__(self, X):
-        self.X = X
-
-
-def _round(X, codes, distances, verified):
-    """A round of one judge, without fits."""
-    judged = object.__new__(rounds.Round)
+def _state(base_models, codes, distances, verified):
+    """The state of one base model, without fits."""
     classes, weight = np.arange(distances.shape[1]), np.ones(len(codes))
-    judged.given = rounds.Given(codes, classes, weight, verified, {"one": _Features(X)}, True)
-    judged.distances = [distances, np.zeros((1, len(classes)))]
-    return judged
+    state = em.EMState(codes, classes, weight, verified, base_models, mixed=True)
+    state.distances = [distances, np.zeros((1, len(classes)))]
+    return state
 
 
-def test_judges_that_fit_the_classes_are_not_doubted():
+def test_base_models_that_fit_the_classes_have_no_caveats():
     # Shells around one center: Gaussians of one variance a class and feature fit.
     X, y = make_gaussian_quantiles(n_samples=800, n_features=4, random_state=0)
     given, _ = flip_labels(y, fraction=0.2, random_state=0)
@@ -128,7 +122,7 @@ def test_judges_that_fit_the_classes_are_not_doubted():
         assert not LabelIssueFinder(GaussianNB()).fit(X, given).caveats_
 
 
-def test_flips_between_classes_have_to_be_ahead_before_and_after_refits(monkeypatch):
+def test_class_dependent_noise_has_to_win_before_and_after_refits(monkeypatch):
     X, y = load_digits(return_X_y=True)
     X, given = X[:600], np.where((y == 3) & (np.arange(len(y)) % 2 == 0), 8, y)[:600]
     finder = LabelIssueFinder(RMDScorer(shrinkage="auto"), n_refits=1)
@@ -136,9 +130,9 @@ def test_flips_between_classes_have_to_be_ahead_before_and_after_refits(monkeypa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         assert finder.fit(X, given).noise_matrix_[3, 8] > 0.1
-        monkeypatch.setattr(rounds, "AHEAD", np.inf)
-        flips = finder.fit(X, given).noise_matrix_
-    np.testing.assert_allclose(flips[off], flips[0, 1])
+        monkeypatch.setattr(em, "MIN_GAIN_Z", np.inf)
+        matrix = finder.fit(X, given).noise_matrix_
+    np.testing.assert_allclose(matrix[off], matrix[0, 1])
 
 
 def test_rates_that_nobody_can_exclude_are_in_the_interval():
@@ -154,7 +148,7 @@ def test_rates_that_nobody_can_exclude_are_in_the_interval():
         assert not finder.fit(X, y).caveats_
 
 
-def test_weak_judges_find_no_near_flips_and_the_interval_holds_their_rate():
+def test_weak_base_models_find_no_confusion_dependent_noise_and_the_interval_holds_their_rate():
     rng = np.random.default_rng(1)
     centers, y, rows = 3.0 * rng.normal(size=(5, 4)), np.arange(300) % 5, np.arange(300)
     X = centers[y] + 4.0 * rng.normal(size=(300, 4))
@@ -170,15 +164,15 @@ def test_weak_judges_find_no_near_flips_and_the_interval_holds_their_rate():
 
 def test_labels_believed_to_be_of_one_class_are_not_refitted(monkeypatch):
     X, y = make_moons(60, noise=0.1, random_state=0)
-    certain = rounds.ByRows(lambda rows: np.tile([1.0, 0.0], (60, 1))[rows], (60, 2))
-    monkeypatch.setattr(rounds.Round, "posterior", lambda *_: certain)
+    certain = em.ByRows(lambda rows: np.tile([1.0, 0.0], (60, 1))[rows], (60, 2))
+    monkeypatch.setattr(em.EMState, "posterior", lambda *_: certain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         assert LabelIssueFinder().fit(X, y).label_proba_.shape == (60, 2)
 
 
 def test_most_labels_are_right():
-    # Two components of what sets classes apart: judges that are taken at their word find flips in
+    # Two components of what sets classes apart: base models that are trusted find wrong labels in
     # two thirds of the labels, and none of them is wrong.
     X, y = make_classification(
         1000, n_informative=6, n_classes=4, class_sep=2.0, flip_y=0, random_state=3
@@ -195,7 +189,7 @@ def test_most_labels_are_right():
 @pytest.mark.filterwarnings("ignore:The columns of X seem to be in another order")
 @pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_judges_that_know_nothing_warn(n_classes):
+def test_uninformative_base_models_warn(n_classes):
     rng = np.random.default_rng(0)
     labels = rng.choice(
         n_classes, 300, p=np.r_[0.8, np.full(n_classes - 1, 0.2 / (n_classes - 1))]
@@ -220,7 +214,7 @@ def test_features_of_noise_warn():
         LabelIssueFinder().fit(X, y[:300])
 
 
-def test_some_labels_tell_nothing_beyond_what_the_judges_believe(monkeypatch):
+def test_some_labels_are_noninformative(monkeypatch):
     proba, true = _probabilities(600, 2.0, 0)
     given, _ = flip_labels(true, fraction=0.1, random_state=0)
     verified = np.arange(600) % 10 == 0
@@ -228,7 +222,7 @@ def test_some_labels_tell_nothing_beyond_what_the_judges_believe(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         finder = LabelIssueFinder("precomputed").fit(proba, given, verified=verified)
-        monkeypatch.setattr(rounds, "HIDDEN", 0.0)
+        monkeypatch.setattr(em, "NONINFORMATIVE", 0.0)
         plain = LabelIssueFinder("precomputed").fit(proba, given, verified=verified)
     belief = np.exp(-finder.issues_["difficulty"])
     expected = 0.9 * plain.issues_["p_label_correct"] + 0.1 * belief
@@ -293,7 +287,7 @@ def test_probabilities_at_hand_know_how_frequent_classes_are():
     assert (np.diff(finder._of_model[0][order]) >= 0).all()
 
 
-def test_a_frozen_classifier_that_has_seen_the_labels_is_doubted():
+def test_a_frozen_classifier_that_was_trained_on_the_labels_is_a_caveat():
     X, y = make_blobs(400, centers=[[0.0] * 4, [3.0] * 4, [-3.0] * 4], random_state=0)
     given, flipped = flip_labels(y, fraction=0.2, random_state=0)
     a, b = np.arange(400) % 2 == 0, np.arange(400) % 2 == 1
@@ -305,7 +299,7 @@ def test_a_frozen_classifier_that_has_seen_the_labels_is_doubted():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         finder = LabelIssueFinder(unseen).fit(X[a], given[a])
-    assert not any("has probably been trained" in doubt for doubt in finder.caveats_)
+    assert not any("has probably been trained" in caveat for caveat in finder.caveats_)
     assert finder.issues_["is_issue"][flipped[a]].mean() > 0.5
 
 
@@ -318,22 +312,20 @@ def test_what_a_frozen_classifier_expects_where_neighbors_do_not():
         order = [j for j in np.argsort(np.sum((Z - Z[i]) ** 2, axis=1)) if j != i][:15]
         unlike[i] = np.bincount(codes[order], minlength=3).argmax() != codes[i]
 
-    def doubts(n_right, features=X):
+    def caveats(n_right, features=X):
         distances = 1.0 - np.eye(3)[codes]
         wrong = np.flatnonzero(unlike)[n_right:]
         distances[wrong] = 1.0 - np.eye(3)[(codes[wrong] + 1) % 3]
-        judged = _round(X, codes, distances, np.zeros(200, dtype=bool))
         net = OutOfFold(FrozenEstimator(GaussianNB()), features, None, [])
-        judged.given = judged.given._replace(judges={"net": net})
-        return of_seen_labels(judged)
+        return diagnose_leakage(_state({"net": net}, codes, distances, np.zeros(200, dtype=bool)))
 
     n, least = int(unlike.sum()), 0
     while binomial_interval(np.asarray(least / n), np.asarray(n), 0.95)[0] <= 2 / 3:
         least += 1
-    assert not doubts(least - 1)
-    (doubt,) = doubts(least)
-    assert f"net predicts {least / n:.0%} of the {n} labels" in doubt
-    assert not doubts(n, features=["a text"] * 200)
+    assert not caveats(least - 1)
+    (caveat,) = caveats(least)
+    assert f"net predicts {least / n:.0%} of the {n} labels" in caveat
+    assert not caveats(n, features=["a text"] * 200)
 
 
 def _clusters_of_three_classes(n=400):

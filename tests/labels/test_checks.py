@@ -6,13 +6,13 @@ from scipy.stats import beta, t
 
 from skcalib.labels._checks import (
     Draw,
-    drawn,
-    fitted_line,
-    inclusion,
+    compute_inclusion,
+    count_represented,
+    draw_samples,
+    estimate_rate,
+    fit_line,
     informative_size,
     rank_z,
-    rate_of,
-    stands_for,
 )
 
 
@@ -26,7 +26,7 @@ def _overconfident(n, seed):
 
 def _of_uniform(score, wrong, checked):
     number = np.full(len(checked), len(score) / len(checked))
-    return rate_of(score, np.ones(len(score)), checked, wrong[checked], number)
+    return estimate_rate(score, np.ones(len(score)), checked, wrong[checked], number)
 
 
 def test_line_rate_and_interval_are_those_of_the_formulas():
@@ -70,7 +70,7 @@ def test_line_rate_and_interval_are_those_of_the_formulas():
 def test_the_rate_is_exact_where_all_labels_are_checked():
     score, wrong, rng = _overconfident(300, 1)
     weight = rng.integers(1, 4, size=300).astype(float)
-    result = rate_of(score, weight, np.arange(300), wrong, np.ones(300))
+    result = estimate_rate(score, weight, np.arange(300), wrong, np.ones(300))
     exact = np.average(wrong, weights=weight)
     np.testing.assert_allclose([result.rate, *result.interval], exact, rtol=1e-12)
 
@@ -92,7 +92,7 @@ def test_the_interval_holds_and_probabilities_are_calibrated():
 
 def test_the_line_never_falls():
     score = np.array([-3.0, -2.0, 2.0, 3.0, 5.0] * 20)
-    line = fitted_line(score, score < 0, np.ones(100))  # the reverse of what they say
+    line = fit_line(score, score < 0, np.ones(100))  # the reverse of what they say
     assert 0 < line.slope < 0.3
     # Log-odds of certainty stay apart.
     assert len(np.unique(line(np.array([30.0, 40.0, 50.0])))) == 3
@@ -113,9 +113,9 @@ def test_few_wrong_or_right_ones_get_the_exact_interval(wrong, n):
 def test_weights_count_samples():
     score, wrong, _ = _overconfident(3000, 1)
     weight = np.where(wrong, 3.0, 1.0)
-    proba = inclusion(weight, 1500)
-    checked = drawn(proba, np.random.RandomState(0))
-    result = rate_of(score, weight, checked, wrong[checked], 1.0 / proba[checked])
+    proba = compute_inclusion(weight, 1500)
+    checked = draw_samples(proba, np.random.RandomState(0))
+    result = estimate_rate(score, weight, checked, wrong[checked], 1.0 / proba[checked])
     assert result.rate == pytest.approx(np.average(wrong, weights=weight), abs=0.03)
     assert result.rate > wrong.mean() + 0.1
 
@@ -131,11 +131,11 @@ def test_informative_draws_are_those_of_the_formula_and_err_less():
     np.testing.assert_allclose(size, np.sqrt(p * (1 - p) + 0.5 / 100))
     errors, held = {}, {}
     for name, sizes in (("random", weight), ("informative", size)):
-        proba = inclusion(sizes, 100)
+        proba = compute_inclusion(sizes, 100)
         found = []
         for seed in range(40):
-            rows = drawn(proba, np.random.RandomState(seed))
-            found.append(rate_of(score, weight, rows, wrong[rows], 1.0 / proba[rows]))
+            rows = draw_samples(proba, np.random.RandomState(seed))
+            found.append(estimate_rate(score, weight, rows, wrong[rows], 1.0 / proba[rows]))
         errors[name] = np.sqrt(np.mean([(f.rate - wrong.mean()) ** 2 for f in found]))
         held[name] = np.mean([f.interval[0] <= wrong.mean() <= f.interval[1] for f in found])
     assert errors["informative"] < 0.75 * errors["random"]
@@ -144,7 +144,7 @@ def test_informative_draws_are_those_of_the_formula_and_err_less():
 
 def test_labels_that_are_all_certain_are_drawn_alike():
     size = informative_size(np.full(50, 80.0), np.ones(50), 20)
-    np.testing.assert_allclose(inclusion(size, 20), 0.4)
+    np.testing.assert_allclose(compute_inclusion(size, 20), 0.4)
 
 
 @pytest.mark.slow
@@ -152,17 +152,17 @@ def test_draws_together_estimate_sums_without_bias():
     # Two draws, the second without what the first one had: the mean of the estimates is the sum.
     rng = np.random.default_rng(0)
     values, first = rng.exponential(size=60), rng.random(60) + 0.1
-    one, sums = inclusion(first, 8), []
+    one, sums = compute_inclusion(first, 8), []
     for seed in range(4000):
         state = np.random.RandomState(seed)
-        rows = drawn(one, state)
+        rows = draw_samples(one, state)
         left = np.ones(60)
         left[rows] = 0.0
-        two = inclusion(left, 12)
-        more = drawn(two, state)
+        two = compute_inclusion(left, 12)
+        more = draw_samples(two, state)
         draws = [Draw(rows, one[rows], rows[:0]), Draw(more, two[more], rows)]
         both = np.concatenate([rows, more])
-        sums.append(stands_for(draws, both) @ values[both])
+        sums.append(count_represented(draws, both) @ values[both])
     error = np.std(sums) / np.sqrt(len(sums))
     assert np.mean(sums) == pytest.approx(values.sum(), abs=4 * error)
 
@@ -171,8 +171,11 @@ def test_the_rank_of_random_checks_is_normal_and_that_of_chosen_ones_is_not():
     rng = np.random.default_rng(0)
     score = np.round(rng.exponential(size=500), 1)  # with ties
     weight = rng.choice([1.0, 2.0], 500)
-    proba = inclusion(weight, 100)
-    z = [rank_z(score, weight, drawn(proba, np.random.RandomState(seed))) for seed in range(300)]
+    proba = compute_inclusion(weight, 100)
+    z = [
+        rank_z(score, weight, draw_samples(proba, np.random.RandomState(seed)))
+        for seed in range(300)
+    ]
     assert abs(np.mean(z)) < 0.2
     assert np.std(z) == pytest.approx(1.0, abs=0.15)
     assert rank_z(score, weight, np.argsort(score)[:100]) < -10

@@ -20,8 +20,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer, RMDScorer
 from skcalib.labels import LabelIssueFinder, find_label_issues
-from skcalib.labels._checks import drawn, inclusion, rate_of
-from skcalib.labels._duplicates import with_twins
+from skcalib.labels._checks import compute_inclusion, draw_samples, estimate_rate
+from skcalib.labels._duplicates import find_near_duplicates
 from skcalib.utils import SkcalibWarning
 
 X, Y = load_digits(return_X_y=True)
@@ -88,7 +88,7 @@ def test_flips_from_class_to_class_are_found_with_few_samples_a_class():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_flips_from_class_to_class_that_flexible_judges_have_learned(seed):
+def test_class_dependent_noise_that_flexible_base_models_have_learned(seed):
     X, y = make_blobs(1200, 8, centers=6, cluster_std=2.0, random_state=seed)
     wrong = np.random.default_rng(seed).random(1200) < 0.15
     finder = LabelIssueFinder().fit(X, np.where(wrong, (y + 1) % 6, y))
@@ -182,7 +182,7 @@ def test_columns_agree_with_each_other():
 
 
 @pytest.mark.filterwarnings("ignore:.*rows of X equal")
-def test_difficulty_and_margin_are_those_of_the_pooled_judges():
+def test_difficulty_and_margin_are_those_of_the_pool():
     finder = LabelIssueFinder(RelativeMahalanobisScorer(), n_refits=0).fit(X[:, 20:30], Y)
     others = np.arange(len(X)) != 5
     scorer = RelativeMahalanobisScorer().fit(X[others, 20:30], Y[others])
@@ -227,7 +227,7 @@ def test_ten_of_each_are_no_more_evidence_than_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [0.2, 1.0])
 @pytest.mark.parametrize("estimator", [None, _scorer(), GaussianNB()])
-def test_copies_do_not_judge_one_another(part, estimator):
+def test_duplicates_do_not_predict_one_another(part, estimator):
     given, flipped = flip_labels(Y[:500], fraction=0.15, random_state=0)
     rows = np.append(np.arange(500), np.arange(int(500 * part)))
     alone = LabelIssueFinder(estimator).fit(X[:500], given)
@@ -269,19 +269,19 @@ def test_rows_that_repeat_by_nature_keep_their_frequencies():
     assert roc_auc_score(flipped, -p) > 0.9
     low, high = finder.noise_rate_interval_
     assert low <= flipped.mean() <= high
-    # A classifier that takes no weights judges the distinct rows.
+    # A classifier that takes no weights is fitted to the distinct rows.
     with pytest.warns(SkcalibWarning, match="rows of X equal"):
         LabelIssueFinder(KNeighborsClassifier(15)).fit(features, given)
 
 
 @pytest.mark.slow
-def test_near_twins_do_not_judge_one_another():
+def test_near_duplicates_do_not_predict_one_another():
     given, flipped = flip_labels(Y[:500], fraction=0.2, random_state=0)
     noise = np.random.default_rng(0).normal(scale=0.1 * X.std(), size=(500, X.shape[1]))
     twice = np.concatenate([X[:500], X[:500] + noise])
     with pytest.warns(
         SkcalibWarning,
-        match=r"^\d+ samples have a near twin, .* same unexp",
+        match=r"^\d+ samples have a near-duplicate, .* same unexp",
     ):
         finder = LabelIssueFinder().fit(twice, np.tile(given, 2))
     found = finder.issues_["is_issue"] & np.tile(flipped, 2)
@@ -291,24 +291,24 @@ def test_near_twins_do_not_judge_one_another():
 
 
 @pytest.mark.parametrize("seed", [0, 2])
-def test_near_twins_are_found_where_many_classes_overlap(seed):
+def test_near_duplicates_are_found_where_many_classes_overlap(seed):
     X, y = make_blobs(250, 3, centers=10, cluster_std=8.0, random_state=seed)
     given, _ = flip_labels(y, fraction=0.2, random_state=seed)
     noise = np.random.default_rng(seed).normal(scale=0.05 * X.std(axis=0), size=X.shape)
-    assert with_twins(X, given, None) is None
-    groups = with_twins(np.concatenate([X, X + noise]), np.tile(given, 2), None)
+    assert find_near_duplicates(X, given, None) is None
+    groups = find_near_duplicates(np.concatenate([X, X + noise]), np.tile(given, 2), None)
     assert np.mean(groups[:250] == groups[250:]) > 0.9
 
 
 def test_checks_are_drawn_in_proportion_to_weight():
     weight = np.append(np.repeat([0.0, 1.0, 3.0], 100), 200.0)
-    proba = inclusion(weight, 20)
+    proba = compute_inclusion(weight, 20)
     assert proba.sum() == pytest.approx(20)
     assert proba[-1] == 1  # as a part of all it would be drawn more than surely
     rng = np.random.RandomState(0)
     count = np.zeros(301)
     for _ in range(3000):
-        count[chosen := drawn(proba, rng)] += 1
+        count[chosen := draw_samples(proba, rng)] += 1
         assert len(np.unique(chosen)) == 20
     assert not count[:100].any()
     np.testing.assert_allclose(count / 3000, proba, atol=0.03)
@@ -324,9 +324,9 @@ def test_the_interval_of_weighted_checks_holds_the_weighted_rate():
     log_odds = np.full(4000, 2.2)
     state = np.random.RandomState(0)
     for _ in range(200):
-        proba = inclusion(weight, 100)
-        checked = drawn(proba, state)
-        found = rate_of(log_odds, weight, checked, wrong[checked], 1.0 / proba[checked])
+        proba = compute_inclusion(weight, 100)
+        checked = draw_samples(proba, state)
+        found = estimate_rate(log_odds, weight, checked, wrong[checked], 1.0 / proba[checked])
         low, high = found.interval
         n_holds += low <= rate <= high
     assert n_holds >= 0.9 * 200
@@ -455,7 +455,7 @@ def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatc
     options = {"noise": "random", "n_refits": 1}
     mean = LabelIssueFinder(scorer, **options).fit(data, given)
     first = LabelIssueFinder(scorer, noise="random", n_refits=0).fit(data, given).label_proba_
-    monkeypatch.setattr("skcalib.labels._em.WEIGHT_OF_FIRST", 0.0)
+    monkeypatch.setattr("skcalib.labels._em.FIRST_FIT_WEIGHT", 0.0)
     last = LabelIssueFinder(scorer, **options).fit(data, given).label_proba_
     assert np.abs(first - last).max() > 0.01
     # Ten samples a class: the first counts for a third.
@@ -532,10 +532,10 @@ def test_probabilities_that_are_taken_for_features_warn():
         LabelIssueFinder("precomputed").fit(PROBA, given)
 
 
-def test_a_list_of_judges_is_pooled():
+def test_a_list_of_base_models_is_pooled():
     given, flipped = flip_labels(Y, fraction=0.2, random_state=0)
-    judges = [_scorer(), GaussianNB(), make_pipeline(PCA(20, random_state=0), GaussianNB())]
-    finder = LabelIssueFinder(judges, cv=3, n_refits=0).fit(X, given)
+    several = [_scorer(), GaussianNB(), make_pipeline(PCA(20, random_state=0), GaussianNB())]
+    finder = LabelIssueFinder(several, cv=3, n_refits=0).fit(X, given)
     assert list(finder.base_models_) == ["RelativeMahalanobisScorer", "GaussianNB", "GaussianNB_2"]
     assert sum(finder.base_models_.values()) == pytest.approx(1)
     issue = finder.issues_["is_issue"]

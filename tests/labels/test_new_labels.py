@@ -68,7 +68,7 @@ def test_new_probabilities_are_those_of_the_formula():
         finder.score_labels(proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True), given)
 
 
-def test_probabilities_of_several_models_are_judges():
+def test_probabilities_of_several_models_are_pooled():
     models = {"linear": LogisticRegression(C=0.01, max_iter=500), "bayes": GaussianNB()}
     proba = {
         name: cross_val_predict(model, X, GIVEN, method="predict_proba")
@@ -152,7 +152,7 @@ def test_intervals_by_anything_hold_before_and_after_checks():
     assert (rates["high"] == 1).all()
 
 
-def test_a_finder_that_is_fitted_again_is_told_how_checks_were_drawn():
+def test_a_finder_that_is_fitted_again_gets_how_checks_were_drawn():
     finder = LabelIssueFinder(SCORER).fit(X, GIVEN)
     rows, likely = finder.draw_samples_to_check(
         80, design="informative", random_state=0, return_inclusion=True

@@ -12,13 +12,13 @@ from skcalib.labels._vote_model import (
     _Passes,
     _posterior,
     _split,
-    evidence_of,
-    left_out,
+    leave_out_votes,
+    make_evidence,
 )
 
 
 def simulated(seed=0, n=600, n_classes=4, n_annotators=30, n_each=3):
-    """Annotators of different skill, and two judges who know something of the classes."""
+    """Annotators of different skill, and two base models that know something of the classes."""
     rng = np.random.default_rng(seed)
     true = rng.integers(n_classes, size=n)
     skill = rng.beta(6, 2.5, n_annotators)
@@ -30,7 +30,7 @@ def simulated(seed=0, n=600, n_classes=4, n_annotators=30, n_each=3):
     sample = np.repeat(np.arange(n), n_each)
     votes = Votes(sample, who.ravel(), said.ravel(), n, n_annotators, n_classes)
     scores = [1.5 * np.eye(n_classes)[true] + rng.normal(size=(n, n_classes)) for _ in range(2)]
-    evidence = evidence_of(scores, votes, np.ones(n), np.full(n, -1))
+    evidence = make_evidence(scores, votes, np.ones(n), np.full(n, -1))
     return votes, evidence, true, skill
 
 
@@ -54,11 +54,11 @@ def test_likelihood_is_that_of_a_loop():
     p = p._replace(annotators=np.array([0.4, -0.3, 0.1, 0.0]), classes=np.array([0.2, 0.0, -0.5]))
     total = 0.0
     for i in range(12):
-        pooled = sum(np.exp(w) * s[i] for w, s in zip(p.judges, evidence.scores))
+        pooled = sum(np.exp(w) * s[i] for w, s in zip(p.base_models, evidence.scores))
         hard = 1 / (1 + np.exp(-(p.hard[0] + p.hard[1] * evidence.hardness[i])))
         chance = 0.0
         for z, pi in enumerate((1 - hard, hard)):
-            q = softmax((np.exp(p.hard_judges[0]) if z else 1.0) * pooled + p.offset)
+            q = softmax((np.exp(p.hard_base_models[0]) if z else 1.0) * pooled + p.offset)
             for k in range(3):
                 product = q[k]
                 for a, label in zip(
@@ -87,7 +87,7 @@ def test_the_consensus_is_right_more_often_than_a_majority_and_as_often_as_it_sa
 
 def test_votes_alone_are_enough():
     votes, _, true, _ = simulated(n_each=5)
-    alone = evidence_of([], votes, np.ones(600), np.full(600, -1))
+    alone = make_evidence([], votes, np.ones(600), np.full(600, -1))
     proba = VoteModel(votes, alone).fit().posterior()
     assert (proba.argmax(axis=1) == true).mean() > 0.9
 
@@ -106,14 +106,14 @@ def test_a_known_class_is_certain_and_one_more_vote_on_it_gains_nothing():
 def test_what_is_left_out_is_the_posterior_of_the_other_votes():
     votes, evidence, _, _ = simulated(n=30, n_classes=3, n_annotators=6)
     model = VoteModel(votes, evidence).fit()
-    named, elsewhere, hard, _ = left_out(model, model.posterior())
+    named, elsewhere, hard, _ = leave_out_votes(model, model.posterior())
     for gone in (0, 17, 52):
         kept = np.arange(len(votes.sample)) != gone
         fewer = votes._replace(
             sample=votes.sample[kept], annotator=votes.annotator[kept], label=votes.label[kept]
         )
         joint = _Passes(fewer, evidence).joint(
-            model.parameters, model.vote_power, model.judge_power
+            model.parameters, model.vote_power, model.score_power
         )[:, votes.sample[gone]]
         posterior = np.exp(joint - logsumexp(joint))
         label = votes.label[gone]
@@ -185,7 +185,7 @@ def test_samples_of_which_everybody_said_the_same_are_alike():
 def test_what_checks_say_is_certain_whoever_voted():
     votes, evidence, true, _ = simulated(n=40)
     model = VoteModel(votes, evidence).fit()
-    named, _, _, _ = left_out(model, np.eye(4)[true])
+    named, _, _, _ = leave_out_votes(model, np.eye(4)[true])
     assert named.sum(axis=0) == pytest.approx(1.0 * (votes.label == true[votes.sample]))
 
 
