@@ -240,8 +240,8 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
     the fraction of samples of class k that have the label y. A label then has the likelihood
     ``P(y | x) = sum_k q_k(x) T_ky`` [1]_; here the weights of the base models are fitted too, and
     T is shrunk toward a uniform rate. In place of a full T, wrong labels may also be drawn from
-    the predicted probabilities of the other classes, ``q_y / (1 - q_k)``. Either is used only if it
-    makes labels left out more likely, by two thirds of a standard error (odds of three to one),
+    the predicted probabilities of the other classes, ``q_y / (1 - q_k)``. Either is used only if
+    it makes labels left out more likely, by two thirds of a standard error (odds of three to one),
     than a uniform rate does, and than base models that confuse classes.
 
     With more than half a million distances, the noise model is fitted to a random part of the
