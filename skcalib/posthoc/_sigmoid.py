@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..metrics._risk_model import LogisticFit, fit_logistic
 from ..utils._output import warn
-from ._base import PostHocCalibrator, linear_formula
+from ._base import PostHocCalibrator, make_linear_formula
 
 
 class SigmoidCalibration(PostHocCalibrator):
@@ -123,7 +123,7 @@ class SigmoidCalibration(PostHocCalibrator):
         return np.exp(self._fitted.log_proba(logits))
 
     def _formula(self) -> dict[str, Any]:
-        return linear_formula(coef=self.slope_, intercept=self._fitted.intercept)
+        return make_linear_formula(coef=self.slope_, intercept=self._fitted.intercept)
 
 
 def _standard_errors(
