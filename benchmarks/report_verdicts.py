@@ -22,8 +22,8 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.coverage import labels_of, one_column
 from skcalib.report._data import read_data
-from skcalib.report._sections import trust_results as trust
-from skcalib.report._tests import results as test
+from skcalib.report._sections import compute_trust as trust
+from skcalib.report._tests import summarize_tests as test
 
 RESULTS = Path(__file__).with_name("report_verdicts_results.json")
 N_DRAWS, N_CALIBRATED = 20, 100

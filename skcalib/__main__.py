@@ -22,7 +22,7 @@ from . import __version__
 from .metrics import CalibrationMonitor, calibration_error_interval
 from .metrics._registry import choose_metric, metrics_to_minimize
 from .report import CalibrationReport
-from .report._data import OF_FILES, alignment_of
+from .report._data import OF_FILES, find_alignment
 from .report._read import describe, read_predictions
 from .utils._labels import encode_groups
 from .utils._output import collecting
@@ -142,7 +142,7 @@ def _write_alignment(table: dict[str, Any]) -> None:
     )
     groups = table["groups"]
     codes = None if groups is None else encode_groups(groups, len(checked.truth))[1]
-    for finding in alignment_of(
+    for finding in find_alignment(
         checked, table["y_true"], table["y_proba"], groups=codes, remedies=OF_FILES
     ):
         sys.stderr.write(f"Note: {finding}\n")
@@ -271,9 +271,6 @@ def _replace(path: Path, text: str) -> None:
     except BaseException:  # an interrupt too
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-# The command line of the package: ``python -m skcalib report predictions.csv`` and others.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Parts shared by all displays: axes, colors, reference lines, titles and legends.
 
-# Okabe and Ito's colors, which color-blind readers can tell apart, without black and yellow, which
-# vanish on dark and light backgrounds. With one more marker, pairs repeat only after 42 curves.
+# Okabe and Ito's colors, distinct for color-blind readers, without black and yellow, which vanish
+# on dark and light backgrounds. With one more marker, pairs repeat only after 42 curves.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Dark backgrounds get the lighter blue first, and yellow in place of the darker one.
 DARK_COLORS = ("#56B4E9", *COLORS[1:5], "#F0E442")

@@ -39,7 +39,9 @@ MEASURES = {
 }
 
 
-def results(models: Mapping[str, ReportData], *, paired: bool, verbose: int = 0) -> dict[str, Any]:
+def compare_models(
+    models: Mapping[str, ReportData], *, paired: bool, verbose: int = 0
+) -> dict[str, Any]:
     """Return the measures of every model, and the differences to the first, with intervals.
 
     With several models, the level is split between the comparisons (Bonferroni).
@@ -92,10 +94,13 @@ def _interval(
 
 def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
     """Return summary and measures of a model."""
-    trust = _sections.trust_results(data)
-    summary, view = _tests.results(data, trust)["summary"], next(iter(trust["views"].values()))
+    trust = _sections.compute_trust(data)
+    summary, view = (
+        _tests.summarize_tests(data, trust)["summary"],
+        next(iter(trust["views"].values())),
+    )
     return {
-        "overview": _sections.overview(data),
+        "overview": _sections.compute_overview(data),
         "summary": {key: summary[key] for key in ("kind", "headline", "explanation")},
         "measures": {
             ERROR: view["errors"][ERROR],
@@ -143,7 +148,7 @@ def _named(results: dict[str, Any]) -> dict[str, Any]:
     return found | {key: {names[name]: x for name, x in found[key].items()} for key in by_name}
 
 
-def headline(results: dict[str, Any]) -> str:
+def write_headline(results: dict[str, Any]) -> str:
     """Return the headline: which models are better or worse calibrated than the first."""
     found = _named(results)
     first = next(iter(found["models"]))
@@ -187,7 +192,7 @@ def _signs(found: dict[str, Any]) -> dict[str, int]:
     return signs
 
 
-def explanation(results: dict[str, Any]) -> str:
+def write_explanation(results: dict[str, Any]) -> str:
     """Return sentences on log-losses (which also measure knowledge) and p-values."""
     sentences, found = [], _named(results)
     for name, change in found["differences"].items():
@@ -215,7 +220,7 @@ def _of_pairs(pvalue: float) -> str:
     return "fewer than 0.1 %" if pvalue < 0.001 else percent(pvalue)
 
 
-def document(results: dict[str, Any]) -> Document:
+def make_document(results: dict[str, Any]) -> Document:
     """Return the page: a tile for every model, a table of measures and differences."""
     found, method = _named(results), results["method"]
     models = found["models"]
@@ -235,8 +240,8 @@ def document(results: dict[str, Any]) -> Document:
         title=results["title"] or " against ".join(models),
         subtitle=f"{subtitle} {method['versions']['skcalib']}",
         tone="open",
-        headline=headline(results),
-        explanation=f"{explanation(results)} {paired}",
+        headline=write_headline(results),
+        explanation=f"{write_explanation(results)} {paired}",
         tiles=[
             Tile(
                 name,
@@ -248,7 +253,7 @@ def document(results: dict[str, Any]) -> Document:
         ],
         overview=_table(found),
         advice=[],
-        sections=[*sections, _sections.method_section(results)],
+        sections=[*sections, _sections.make_method_section(results)],
     )
 
 

@@ -286,7 +286,7 @@ def read_data(
     weight = None if weight is None else weight[kept]
     of_sample = None if groups is None else encode_groups(groups, n_given)[1]
     named = named or (labels is None and pos_label is None)
-    alignment = alignment_of(
+    alignment = find_alignment(
         checked, y_true, y_proba, groups=of_sample, named=named, remedies=remedies
     )
     return ReportData(
@@ -306,7 +306,7 @@ def read_data(
     )
 
 
-def alignment_of(
+def find_alignment(
     checked: Predictions,
     y_true: Any,
     y_proba: Any,
@@ -485,7 +485,7 @@ def mean_interval(
     return {"value": center, "low": float(center - half), "high": float(center + half)}
 
 
-def thinned(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
+def thin_curve(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
     """Return positions of about `n_points` points of a curve, with both ends, for a plot.
 
     Half of the points are spread evenly along the curve, half along x.
@@ -497,14 +497,14 @@ def thinned(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
     return np.unique(np.concatenate([along, np.minimum(across, len(x) - 1)]))
 
 
-def plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Return a value as JSON types, with text that any page can show."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {visible(str(key)): plain(item) for key, item in value.items()}
+        return {visible(str(key)): as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [as_plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return as_plain(value.tolist())
     return value

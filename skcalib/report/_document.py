@@ -18,8 +18,6 @@ import numpy as np
 
 from ..utils._output import import_optional
 
-# The parts of a report, independent of HTML and Markdown, and numbers as text.
-
 NONE = "-"
 # With a no-break space.
 PER_CENT = "\u00a0%"
@@ -85,7 +83,7 @@ def count(value: float) -> str:
 
 # Unicode categories of invisible characters: controls, formats (with changes of direction),
 # surrogates, ends of lines and paragraphs.
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # Zero-width joiners are needed in emoji and Persian words, and only there: between non-ASCII.
 _BARE_JOINER = re.compile("(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])")
 _KEPT = "\t\n\r\u200c\u200d"
@@ -98,14 +96,14 @@ def visible(text: str) -> str:
 
     The marks of :func:`isolated` are kept.
     """
-    pieces = map(_seen, _ISOLATED.split(text))
+    pieces = map(_show_hidden, _ISOLATED.split(text))
     return "".join(f"\u2068{x}\u2069" if k % 2 else x for k, x in enumerate(pieces))
 
 
-def _seen(text: str) -> str:
+def _show_hidden(text: str) -> str:
     text = _BARE_JOINER.sub(lambda found: _code(found[0]), text)
     return "".join(
-        _code(c) if c not in _KEPT and unicodedata.category(c) in _UNSEEN else c for c in text
+        _code(c) if c not in _KEPT and unicodedata.category(c) in _INVISIBLE else c for c in text
     )
 
 
@@ -116,7 +114,7 @@ def label(value: Any) -> str:
     width (except the ideographic space), tabs and new lines.
     """
     text = re.sub(
-        r"^\s|\s$|(?<=\s)\s|[^\S \u3000]", lambda found: _code(found[0]), _seen(str(value))
+        r"^\s|\s$|(?<=\s)\s|[^\S \u3000]", lambda found: _code(found[0]), _show_hidden(str(value))
     )
     return text or "''"
 
@@ -320,14 +318,14 @@ def as_html(report: Any, key: str, *, page: bool) -> str:
     environment.filters |= {
         "kind": lambda block: type(block).__name__,
         "drawn": lambda picture: jinja2.filters.Markup(draw(picture, f"{prefix}{next(number)}-")),
-        "placed": _placed,
+        "placed": _place_chart,
         "tied": lambda text: text.replace(" %", PER_CENT),
     }
     template = environment.get_template("page.html" if page else "report.html")
     return str(template.render(report=report))
 
 
-def _placed(chart: Chart) -> dict[str, Any]:
+def _place_chart(chart: Chart) -> dict[str, Any]:
     """Return the ticks of a chart, and the positions of all marks in per cent of its width."""
     ends = [row[name] for row in chart.rows for name in ("predicted", "low", "high")]
     low, high = min(ends), max(ends)

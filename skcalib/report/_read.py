@@ -1,4 +1,8 @@
-"""Read predictions from a file: its columns, labels and classes."""
+"""Read predictions from a file with pandas, and find its labels, probabilities and classes.
+
+Columns are found by what exporters call them, see `FORMS`. Every candidate is tried: one that fits
+is taken, of several none, and no name is interpreted beyond the table.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,6 @@ from scipy.special import expit, softmax
 
 from ..utils._output import ignoring, import_optional, warn
 from ..utils._proba import RANGE_TOLERANCE, ROW_SUM_TOLERANCE
-
-# Read a file of predictions with pandas, and find the labels and the probabilities in it.
-#
-# Columns are found by what exporters call them, see `FORMS`. Every candidate is tried: one that
-# fits is taken, of several none, and no name is interpreted beyond the table.
 
 # Names of a column of labels, the likeliest first.
 LABELS = (
@@ -68,7 +67,7 @@ MOST_LISTED = 12
 SEPARATORS = ",;\t|"
 # First bytes of a file, among which a zero says that it is binary.
 HEAD = 4096
-# Records that are looked at for separator, decimal sign and index.
+# Records that are read for separator, decimal sign and index.
 LOOK = 50
 # Longest list in a cell.
 LONGEST_LIST = 10_000

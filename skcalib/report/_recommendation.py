@@ -20,7 +20,7 @@ from ._document import NONE, Advice, Code, Section, Table, Text, number, percent
 ROUNDING = 1e-9
 
 
-def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
+def compare_calibrators(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
     """Return scores before and after every calibrator, with paired differences.
 
     If a calibrator is recommended, also return the data with out-of-fold calibrated probabilities:
@@ -33,15 +33,15 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
         untried = {"table": None, "reason": reason, "best": None, "ignorant": False, "code": ""}
         return untried, None
     before = data.log_loss(data.proba)
-    table = [_scores(data, "as it is", data.proba, before)]
+    table = [_score_calibrator(data, "as it is", data.proba, before)]
     classes = np.arange(len(data.classes))
-    folds = _folds(data)
+    folds = _make_folds(data)
     calibrated: list[tuple[NDArray[Any], NDArray[np.float64]]] = []
     kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
     for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
         calibrator = kind(input="proba", classes=classes)
-        calibrated.append(_calibrated(calibrator, data, folds))
-        table.append(_scores(data, kind.__name__, calibrated[-1][0], before))
+        calibrated.append(_calibrate_out_of_fold(calibrator, data, folds))
+        table.append(_score_calibrator(data, kind.__name__, calibrated[-1][0], before))
     auto = table[1]
     # "auto" is recommended if it gains more than chance, and the model knows something.
     gains = auto["log_loss_difference"]["high"] < -ROUNDING
@@ -52,7 +52,7 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
         "auto": auto["name"],
         "best": auto["name"] if helps else None,
         "ignorant": gains and not helps,
-        "code": _code(auto["name"], data.model is not None) if helps else "",
+        "code": _write_code(auto["name"], data.model is not None) if helps else "",
     }
     if not helps:
         return found, None
@@ -71,7 +71,7 @@ def _knows_labels(data: ReportData) -> bool:
     return mean_interval(gain, data.mass / data.effect(gain), level=0.9)["low"] > 0
 
 
-def _calibrated(
+def _calibrate_out_of_fold(
     calibrator: Any, data: ReportData, folds: Folds
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return out-of-fold probabilities, and the standard deviation of every confidence.
@@ -90,7 +90,7 @@ def _calibrated(
     return proba, np.sqrt(n - 1) * np.std(confidences, axis=0)
 
 
-def _folds(data: ReportData) -> Folds:
+def _make_folds(data: ReportData) -> Folds:
     """Return shuffled folds, stratified if every class has a sample per fold."""
     if data.groups is not None:
         grouped = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=data.seed)
@@ -101,7 +101,7 @@ def _folds(data: ReportData) -> Folds:
     return list(folds.split(data.proba, data.codes))
 
 
-def _scores(
+def _score_calibrator(
     data: ReportData, name: str, proba: NDArray[Any], before: NDArray[np.float64]
 ) -> dict[str, Any]:
     """Return a row of the table; `before` are the losses before calibration."""
@@ -121,7 +121,7 @@ def _scores(
     }
 
 
-def _code(name: str, with_model: bool) -> str:
+def _write_code(name: str, with_model: bool) -> str:
     """Return Python code that calibrates, on samples that were in neither training nor test."""
     if with_model:
         return (
@@ -137,7 +137,7 @@ def _code(name: str, with_model: bool) -> str:
     )
 
 
-def advice(results: dict[str, Any]) -> Advice:
+def advise(results: dict[str, Any]) -> Advice:
     """Return the advice on calibration."""
     found = results["calibrators"]
     if found["table"] is None:
@@ -178,7 +178,7 @@ def advice(results: dict[str, Any]) -> Advice:
     )
 
 
-def section(results: dict[str, Any]) -> Section:
+def make_section(results: dict[str, Any]) -> Section:
     """Return the section on calibrators, with code for the recommended one."""
     found = results["calibrators"]
     if found["table"] is None:

@@ -21,7 +21,7 @@ from ..utils._labels import format_labels
 from ..utils._output import collecting, rename_argument, warn, write_atomically
 from . import _compare, _recommendation, _samples, _sections, _summary, _tests
 from ._constants import TOLERANCE
-from ._data import ARE_PREDICTIONS, OF_FILES, REMEDY, ReportData, check_sums, plain, read_data
+from ._data import ARE_PREDICTIONS, OF_FILES, REMEDY, ReportData, as_plain, check_sums, read_data
 from ._document import Document, as_html, as_markdown
 from ._read import read_predictions
 
@@ -173,7 +173,7 @@ class CalibrationReport:
             scorer=scorer,
             finder=finder,
         )
-        return cls(_gather(data, verbose))
+        return cls(_compute_results(data, verbose))
 
     @classmethod
     def from_predictions(
@@ -209,7 +209,7 @@ class CalibrationReport:
         given = {"labels": labels, "pos_label": pos_label, "by": by, "groups": groups}
         given |= {"title": title, "tolerance": tolerance, "finder": finder}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
-        return cls(_gather(read_data(y_true, y_proba, **given), verbose))
+        return cls(_compute_results(read_data(y_true, y_proba, **given), verbose))
 
     @classmethod
     def from_accumulator(
@@ -285,7 +285,7 @@ class CalibrationReport:
             total=accumulator,
             summed="positive" if np.ndim(y_proba) == 1 else "answers",
         )
-        return cls(_gather(data, verbose))
+        return cls(_compute_results(data, verbose))
 
     @classmethod
     def from_csv(
@@ -368,7 +368,7 @@ class CalibrationReport:
             title=title or path.stem,
             random_state=random_state,
         )
-        results = _gather(data, verbose)
+        results = _compute_results(data, verbose)
         results["warnings"][:0] = notes
         return cls(results)
 
@@ -448,13 +448,16 @@ class CalibrationReport:
         first = next(iter(models.values()))
         found: dict[str, Any] = {
             "title": title,
-            "comparison": _compare.results(models, paired=paired, verbose=verbose),
-            "overview": _sections.overview(first),
-            "method": _sections.method(first),
+            "comparison": _compare.compare_models(models, paired=paired, verbose=verbose),
+            "overview": _sections.compute_overview(first),
+            "method": _sections.describe_method(first),
         }
-        words = {"headline": _compare.headline(found), "explanation": _compare.explanation(found)}
+        words = {
+            "headline": _compare.write_headline(found),
+            "explanation": _compare.write_explanation(found),
+        }
         found["summary"] = {"kind": "comparison", **words}
-        return cls(dict(plain(found)))
+        return cls(dict(as_plain(found)))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the report as one HTML file, without scripts and external links, or as Markdown.
@@ -543,7 +546,7 @@ class CalibrationReport:
 
     def _document(self) -> Document:
         written = _compare if "comparison" in self.results_ else _summary
-        return written.document(self.results_)
+        return written.make_document(self.results_)
 
 
 def _write(text: str, path: str | PathLike[str]) -> None:
@@ -556,43 +559,45 @@ def _write(text: str, path: str | PathLike[str]) -> None:
 _one_at_a_time = threading.RLock()
 
 
-def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
+def _compute_results(data: ReportData, verbose: int) -> dict[str, Any]:
     """Compute all results, as plain numbers, strings, lists and dicts."""
     step = partial(print_elapsed, "CalibrationReport", verbose)
     # Collect warnings for the page.
     with _one_at_a_time, collecting() as messages:
         with step("overview"):
-            results: dict[str, Any] = {"overview": _sections.overview(data)}
+            results: dict[str, Any] = {"overview": _sections.compute_overview(data)}
         with step("wrong labels"):
-            wrong_labels = _sections.wrong_label_results(data.sample)
+            wrong_labels = _sections.compute_wrong_labels(data.sample)
         with step("calibration errors and curves"):
-            trust = _sections.trust_results(data)
+            trust = _sections.compute_trust(data)
         with step("calibrators"):
-            calibrators, calibrated = _recommendation.results(data.sample)
+            calibrators, calibrated = _recommendation.compare_calibrators(data.sample)
         with step("classes and groups"):
-            results |= {**_tests.results(data, trust, calibrators), "calibration": trust}
+            results |= {**_tests.summarize_tests(data, trust, calibrators), "calibration": trust}
         with step("thresholds"):
-            results["selective"] = _sections.selective_results(data)
+            results["selective"] = _sections.compute_selective(data)
         with step("what to look at"):
             results |= {
-                "classes": _sections.class_results(data),
+                "classes": _sections.compute_classes(data),
                 "groups": list(data.by or {}),
-                "hardest": _samples.hardest(data),
-                "issues": _samples.issues(data.sample),
+                "hardest": _samples.find_hardest(data),
+                "issues": _samples.find_issues(data.sample),
                 "wrong_labels": wrong_labels,
                 "calibrators": calibrators,
             }
         with step("after calibration"):
-            results["after_calibration"] = None if calibrated is None else _after(calibrated)
-        results["method"] = _sections.method(data)
-    notes = _sections.notes(data)
+            results["after_calibration"] = (
+                None if calibrated is None else _test_calibrated(calibrated)
+            )
+        results["method"] = _sections.describe_method(data)
+    notes = _sections.list_notes(data)
     # Each once, though several folds may have warned.
     distinct = dict.fromkeys(messages)
     results["warnings"] = notes + [f"Warned of on the way: {message}" for message in distinct]
     results["alignment"] = list(data.alignment)
     if data.alignment:
         results["summary"] |= _summarize_alignment(data, results["summary"])
-    return dict(plain(results))
+    return dict(as_plain(results))
 
 
 def _summarize_alignment(data: ReportData, summary: Mapping[str, Any]) -> dict[str, str]:
@@ -606,11 +611,11 @@ def _summarize_alignment(data: ReportData, summary: Mapping[str, Any]) -> dict[s
     return {"kind": "alignment", "headline": headline, "explanation": explanation}
 
 
-def _after(calibrated: ReportData) -> dict[str, Any]:
+def _test_calibrated(calibrated: ReportData) -> dict[str, Any]:
     """Return tests and thresholds after calibration, by out-of-fold probabilities."""
     return {
         "group_tests": [asdict(entry) for entry in _tests.run_group_tests(calibrated)],
-        "selective": _sections.selective_results(calibrated),
+        "selective": _sections.compute_selective(calibrated),
     }
 
 

@@ -28,16 +28,16 @@ MANY_LETTERS = 160
 MANY_COLUMNS = 5
 
 
-def hardest(data: ReportData) -> dict[str, Any]:
+def find_hardest(data: ReportData) -> dict[str, Any]:
     """Return the hardest samples, hardest first, and the source of the difficulty."""
-    difficulty, source = _difficulty(data)
+    difficulty, source = _compute_difficulty(data)
     # Stable: ties stay in the order of the samples. NaN comes last.
     order = np.argsort(-difficulty, kind="stable")[:N_SHOWN]
-    table = [{**_entry(data, i), "difficulty": float(difficulty[i])} for i in order]
+    table = [{**_describe_sample(data, i), "difficulty": float(difficulty[i])} for i in order]
     return {"source": source, "table": table}
 
 
-def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
+def _compute_difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
     """Return the difficulty of the samples with their labels, and its source."""
     if data.scorer is not None:
         X = _safe_indexing(data.features, data.numbers)
@@ -46,7 +46,7 @@ def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
     return data.log_loss(data.proba), "log-loss"
 
 
-def _entry(data: ReportData, i: int) -> dict[str, Any]:
+def _describe_sample(data: ReportData, i: int) -> dict[str, Any]:
     """Return number, label, prediction and a picture or text of a sample."""
     return {
         "sample": int(data.numbers[i]),
@@ -54,11 +54,11 @@ def _entry(data: ReportData, i: int) -> dict[str, Any]:
         "soft_label": None if data.soft_labels is None else float(data.soft_labels[i].max()),
         "predicted": data.label(data.predicted[i]),
         "confidence": float(data.confidence[i]),
-        **_shown(data.shown, int(data.numbers[i])),
+        **_show_sample(data.shown, int(data.numbers[i])),
     }
 
 
-def issues(data: ReportData) -> dict[str, Any]:
+def find_issues(data: ReportData) -> dict[str, Any]:
     """Return probably wrong labels, the most suspicious first, and the noise rate.
 
     A LabelIssueFinder scores them by the features or the scorer. If it warns, the labels are not
@@ -69,7 +69,7 @@ def issues(data: ReportData) -> dict[str, Any]:
         return {"table": None, "reason": reason}
     count = np.bincount(data.codes)
     present = np.flatnonzero(count)
-    finder, X, source = _finder(data)
+    finder, X, source = _make_finder(data)
     if finder is None:
         return {"table": None, "reason": "that takes features or a scorer"}
     if len(present) < 2 or count[present].min() < FEWEST_OF_PART:
@@ -84,7 +84,7 @@ def issues(data: ReportData) -> dict[str, Any]:
     worst = worst[found["is_issue"][worst]]
     table = [
         {
-            **_entry(data, i),
+            **_describe_sample(data, i),
             "suggested_label": data.label(present[found["suggested_label"][i]]),
             "p_label_correct": float(found["p_label_correct"][i]),
         }
@@ -100,7 +100,7 @@ def issues(data: ReportData) -> dict[str, Any]:
     }
 
 
-def _finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
+def _make_finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
     """Return a finder, its X, and a name for what scores the labels."""
     if isinstance(last_step(data.scorer)[0], RelativeMahalanobisScorer):
         X = _safe_indexing(data.features, data.numbers)
@@ -122,7 +122,7 @@ def _numeric_features(data: ReportData) -> NDArray[Any] | None:
     return features[data.numbers]
 
 
-def section(results: dict[str, Any]) -> Section:
+def make_section(results: dict[str, Any]) -> Section:
     """Return the hardest samples, and the labels that are probably wrong."""
     hardest, issues = results["hardest"], results["issues"]
     entries = []
@@ -132,11 +132,11 @@ def section(results: dict[str, Any]) -> Section:
         answer = f"label {in_sentence(entry['label'])}{chosen}, predicted {predicted}"
         lines = [answer, f"difficulty {number(entry['difficulty'], 2)}"]
         entries.append({**entry, "lines": lines})
-    blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_issues(issues)]
+    blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_make_issue_blocks(issues)]
     return Section("Which samples, which labels?", blocks)
 
 
-def _issues(issues: dict[str, Any]) -> list[Any]:
+def _make_issue_blocks(issues: dict[str, Any]) -> list[Any]:
     if issues["table"] is None:
         return [Text(f"Labels were not assessed: {issues['reason']}.", note=True)]
     low, high = issues["noise_rate_interval"]
@@ -161,7 +161,7 @@ def _issues(issues: dict[str, Any]) -> list[Any]:
     return [Samples(f"Suspected labels: {count(issues['n_issues'])}", suspects), rate]
 
 
-def _shown(samples: Any, number: int) -> dict[str, str]:
+def _show_sample(samples: Any, number: int) -> dict[str, str]:
     """Return {"image": data URI}, {"text": text}, or an empty dict."""
     if samples is None:
         return {}
@@ -170,17 +170,19 @@ def _shown(samples: Any, number: int) -> dict[str, str]:
     if hasattr(sample, "toarray"):
         sample = sample.toarray()[0]
     if isinstance(sample, str):
-        return {"text": _shortened(sample)}
+        return {"text": _shorten(sample)}
     if np.ndim(sample) >= 2:
         return {"image": image_uri(sample)}
-    return {"text": _shortened(_row(sample))} if np.ndim(sample) == 1 else {"text": str(sample)}
+    return (
+        {"text": _shorten(_format_row(sample))} if np.ndim(sample) == 1 else {"text": str(sample)}
+    )
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= MANY_LETTERS else text[: MANY_LETTERS - 3] + "..."
 
 
-def _row(sample: Any) -> str:
+def _format_row(sample: Any) -> str:
     """Return the first values of a row, with names of columns if it has any."""
     values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
     index = row_index(sample)
@@ -195,23 +197,25 @@ def image_uri(image: Any, edge: int = EDGE) -> str:
     It is scaled down to at most `edge` pixels.
     """
     pil = import_optional("PIL.Image", extra="report")
-    picture = image if hasattr(image, "thumbnail") else pil.fromarray(_pixels(np.asarray(image)))
+    picture = (
+        image if hasattr(image, "thumbnail") else pil.fromarray(_scale_pixels(np.asarray(image)))
+    )
     picture = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
     picture.thumbnail((edge, edge))  # never enlarges
     small = max(picture.size) <= EDGE
-    data, kind = _encoded(picture, "PNG", optimize=True) if small else b"", "png"
+    data, kind = _encode_image(picture, "PNG", optimize=True) if small else b"", "png"
     if not small or len(data) > MANY_BYTES:
-        data, kind = _encoded(picture, "JPEG", quality=80), "jpeg"
+        data, kind = _encode_image(picture, "JPEG", quality=80), "jpeg"
     return f"data:image/{kind};base64,{b64encode(data).decode()}"
 
 
-def _encoded(picture: Any, form: str, **options: Any) -> bytes:
+def _encode_image(picture: Any, form: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
     picture.save(buffer, format=form, **options)
     return buffer.getvalue()
 
 
-def _pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
+def _scale_pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the array as bytes; other numbers are scaled from black to white."""
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[..., 0]

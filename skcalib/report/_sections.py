@@ -38,7 +38,7 @@ from ._constants import (
     RISKS,
     SPREADS,
 )
-from ._data import ReportData, fraction, mean, thinned
+from ._data import ReportData, fraction, mean, thin_curve
 from ._document import (
     NONE,
     Chart,
@@ -57,18 +57,20 @@ from ._document import (
 )
 from ._tests import make_chart_rows, make_test_table
 
-# Classes and groups: predictions against observations.
-
 # Most rows of a table or chart; `results_` holds the others.
 N_ROWS = 20
+# Inches of the reliability diagram with its histogram, and of the risk-coverage curve.
+TRUST_SIZE, SELECTIVE_SIZE = (4.2, 4.8), (4.2, 3.2)
+
+# Classes and groups: predictions against observations.
 
 
-def class_results(data: ReportData) -> list[dict[str, Any]]:
+def compute_classes(data: ReportData) -> list[dict[str, Any]]:
     """Return one entry per class: recall, precision, confidence, most frequent confusion."""
-    return [_of_class(data, k) for k in range(len(data.classes))]
+    return [_compute_class(data, k) for k in range(len(data.classes))]
 
 
-def _of_class(data: ReportData, k: int) -> dict[str, Any]:
+def _compute_class(data: ReportData, k: int) -> dict[str, Any]:
     labeled, answered = data.of_class(k), data.predicted == k
     return {
         "label": data.label(k),
@@ -77,11 +79,13 @@ def _of_class(data: ReportData, k: int) -> dict[str, Any]:
         "recall": fraction(answered, data.mass * labeled),
         "precision": fraction(labeled[answered], data.mass[answered]),
         "mean_confidence": mean(data.confidence[answered], data.mass[answered]),
-        "most_confused_with": _most_confused(data, k, data.mass * labeled),
+        "most_confused_with": _find_most_confused(data, k, data.mass * labeled),
     }
 
 
-def _most_confused(data: ReportData, k: int, mass: NDArray[np.float64]) -> dict[str, Any] | None:
+def _find_most_confused(
+    data: ReportData, k: int, mass: NDArray[np.float64]
+) -> dict[str, Any] | None:
     """Return the wrong class that is predicted most often for class k; `mass` is its weight."""
     count = np.bincount(data.predicted, mass, minlength=len(data.classes))
     count[k] = 0
@@ -91,16 +95,16 @@ def _most_confused(data: ReportData, k: int, mass: NDArray[np.float64]) -> dict[
     return {"label": data.label(other), "fraction": float(count[other] / mass.sum())}
 
 
-def chart(results: dict[str, Any]) -> Chart | None:
+def make_chart(results: dict[str, Any]) -> Chart | None:
     """Return the chart of the groups or, without groups, of the classes; None for neither."""
     kinds = {entry["kind"] for entry in results["group_tests"]}
     for kind in ("group", "class"):
         if kind in kinds:
-            return _chart(results, kind)
+            return _make_chart(results, kind)
     return None
 
 
-def _chart(results: dict[str, Any], kind: str) -> Chart:
+def _make_chart(results: dict[str, Any], kind: str) -> Chart:
     rows = make_chart_rows(results, kind)
     positive = results["overview"]["n_classes"] == 2
     does = f"class {in_sentence(results['overview']['classes'][1])}" if positive else "right"
@@ -118,7 +122,7 @@ def _chart(results: dict[str, Any], kind: str) -> Chart:
     )
 
 
-def classes_section(results: dict[str, Any]) -> Section:
+def make_classes_section(results: dict[str, Any]) -> Section:
     """Return the section of the classes; with more than two, also their tests."""
     header = ["class", "samples", "recall", "precision", "confidence", "most often taken for"]
     rows = []
@@ -144,12 +148,12 @@ def classes_section(results: dict[str, Any]) -> Section:
     blocks: list[Any] = [Table(header, rows), Text(note, note=True)]
     if results["overview"]["n_classes"] > 2:
         if results["groups"]:  # their chart is on the first screen
-            blocks.append(_chart(results, "class"))
+            blocks.append(_make_chart(results, "class"))
         blocks += make_test_table(results, "class", 5 * N_ROWS)
     return Section("Which classes?", blocks)
 
 
-def groups_section(results: dict[str, Any]) -> Section | None:
+def make_groups_section(results: dict[str, Any]) -> Section | None:
     """Return the section of the groups; None without groups."""
     if not results["groups"]:
         return None
@@ -158,11 +162,8 @@ def groups_section(results: dict[str, Any]) -> Section | None:
 
 # Calibration errors with intervals, and reliability curves.
 
-# Inches of a diagram and its histogram.
-TRUST_SIZE = (4.2, 4.8)
 
-
-def overview(data: ReportData) -> dict[str, Any]:
+def compute_overview(data: ReportData) -> dict[str, Any]:
     """Return number of samples and classes, accuracy, mean confidence, overconfidence."""
     accuracy, confidence = fraction(data.correct, data.mass), mean(data.confidence, data.mass)
     sums = data.sums("answers")
@@ -188,12 +189,12 @@ def overview(data: ReportData) -> dict[str, Any]:
     }
 
 
-def n_resamples(n_samples: int) -> int:
+def count_resamples(n_samples: int) -> int:
     """Return 500; with more than 8 000 samples fewer, but at least 200."""
     return int(np.clip(4_000_000 // n_samples, 200, 500))
 
 
-def trust_results(data: ReportData) -> dict[str, Any]:
+def compute_trust(data: ReportData) -> dict[str, Any]:
     """Return errors and curves of the top label and, with two classes, of the second one."""
     views = {"top_label": _measure_view(data, data.predictions, "answers")}
     if len(data.classes) == 2:
@@ -207,23 +208,23 @@ def _measure_view(data: ReportData, predictions: dict[str, Any], view: str) -> d
     total = data.total
     if total is None or data.summed != view:
         value = expected_calibration_error(**predictions, n_bins=N_BINS)
-        low, high = _interval(data, predictions)
+        low, high = _compute_interval(data, predictions)
         bins = reliability_curve(**predictions, n_bins=N_BINS)
     else:
         value, bins = total.result(), total.curve()
         low, high = total.interval(confidence_level=LEVEL, random_state=data.seed)
     return {
         "errors": {"expected_calibration_error": {"value": value, "low": low, "high": high}},
-        "curve": _isotonic_curve(data, predictions),
+        "curve": _compute_curve(data, predictions),
         "histogram": {"count": bins.bin_weight, "edges": bins.edges},
     }
 
 
-def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, float]:
+def _compute_interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, float]:
     """Return the interval of the error; with very many samples, from sums over bins."""
     draws: dict[str, Any] = {
         "confidence_level": LEVEL,
-        "n_resamples": n_resamples(len(data.codes)),
+        "n_resamples": count_resamples(len(data.codes)),
         "random_state": data.seed,
     }
     if len(data.codes) <= MANY_SAMPLES or data.groups is not None:
@@ -238,7 +239,7 @@ def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, flo
     return sums.interval(**draws)
 
 
-def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
+def _compute_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
     if predictions["y_proba"].ndim == 2:
         # As a binary question: was the top label right?
         predictions = {
@@ -253,15 +254,15 @@ def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, 
     curve = isotonic_reliability_curve(
         **predictions, confidence_level=LEVEL, random_state=data.seed
     )
-    points = thinned(curve.prob_pred)
+    points = thin_curve(curve.prob_pred)
     return {name: values[points] for name, values in curve._asdict().items()}
 
 
-def trust_section(results: dict[str, Any]) -> Section:
+def make_trust_section(results: dict[str, Any]) -> Section:
     """Return the section of calibration errors and reliability diagrams."""
     rows, notes = [], []
     for view, found in results["calibration"]["views"].items():
-        error, what = found["errors"]["expected_calibration_error"], _what(view, results)
+        error, what = found["errors"]["expected_calibration_error"], _name_view(view, results)
         rows.append([f"of the {what}", number(error["value"]), interval(error)])
         if not error["low"] <= error["value"] <= error["high"]:
             sentence = (
@@ -272,26 +273,26 @@ def trust_section(results: dict[str, Any]) -> Section:
             )
             notes.append(Text(sentence, note=True))
     table = Table([f"expected calibration error, {N_BINS} bins", "value", "99 % interval"], rows)
-    pictures = [diagram(results, view) for view in results["calibration"]["views"]]
+    pictures = [make_diagram(results, view) for view in results["calibration"]["views"]]
     return Section("Reliability diagram and calibration errors", [table, *notes], pictures)
 
 
-def _what(view: str, results: dict[str, Any]) -> str:
+def _name_view(view: str, results: dict[str, Any]) -> str:
     if view == "top_label":
         return "predicted class"
     return f"probability of class {in_sentence(results['overview']['classes'][1])}"
 
 
-def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
+def make_diagram(results: dict[str, Any], view: str | None = None) -> Picture:
     """Return the reliability diagram of a view, by default the first."""
     view = view or next(iter(results["calibration"]["views"]))
     high, low = ("too high", "too low")
     if view == "top_label":
         high, low = "overconfident", "underconfident"
     caption = (
-        f"Reliability of the {_what(view, results)}: below the diagonal {high}, above it {low}. "
-        "At every confidence the band holds 99 of 100 curves of calibrated models. A quarter to "
-        "nearly half of them leave it somewhere: the headline does not follow from it."
+        f"Reliability of the {_name_view(view, results)}: below the diagonal {high}, above it "
+        f"{low}. At every confidence the band holds 99 of 100 curves of calibrated models. A "
+        "quarter to nearly half of them leave it somewhere: the headline does not follow from it."
     )
     found = results["calibration"]["views"][view]
     points = {name: np.array(values) for name, values in found["curve"].items()}
@@ -310,16 +311,13 @@ def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
 
 # Selective prediction: error rate against coverage, and thresholds with a guarantee.
 
-# Inches of the curve.
-SELECTIVE_SIZE = (4.2, 3.2)
 
-
-def selective_results(data: ReportData) -> dict[str, Any]:
+def compute_selective(data: ReportData) -> dict[str, Any]:
     """Return the curve, thresholds for several limits, and the one for half the error rate."""
     curve = risk_coverage_curve(**data.predictions)
-    points = thinned(curve.coverage)
+    points = thin_curve(curve.coverage)
     error_rate = float(curve.risk[-1])
-    table = _thresholds(data, [risk for risk in RISKS if risk < error_rate][-N_RISKS:])
+    table = _compute_thresholds(data, [risk for risk in RISKS if risk < error_rate][-N_RISKS:])
     half = [entry for entry in table if entry["risk"] <= error_rate / 2]
     return {
         "n_samples": float(data.mass.sum()),
@@ -330,7 +328,7 @@ def selective_results(data: ReportData) -> dict[str, Any]:
     }
 
 
-def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
+def _compute_thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
     """Return for every risk the threshold that keeps it on new samples; none with weights."""
     # The exact test counts samples, so there is none with weights.
     if data.weight is not None or len(np.unique(data.codes)) < 2:
@@ -356,14 +354,14 @@ def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
     return found
 
 
-def selective_section(results: dict[str, Any]) -> Section:
+def make_selective_section(results: dict[str, Any]) -> Section:
     """Return the section on declining the least confident samples."""
     selective, after = results["selective"], results["after_calibration"]
-    as_it_is = _table(selective, "confidence above")
+    as_it_is = _make_threshold_table(selective, "confidence above")
     blocks: list[Any] = []
     if after is not None:
         blocks = [
-            *_table(after["selective"], "calibrated confidence above"),
+            *_make_threshold_table(after["selective"], "calibrated confidence above"),
             Text(
                 "First calibrate, then decline: these thresholds are confidences after "
                 f"{results['calibrators']['best']}, of samples that it was not fitted on. The "
@@ -395,7 +393,7 @@ def selective_section(results: dict[str, Any]) -> Section:
     return Section("When should it decline?", blocks, [picture])
 
 
-def _table(selective: dict[str, Any], above: str) -> list[Any]:
+def _make_threshold_table(selective: dict[str, Any], above: str) -> list[Any]:
     rows = [
         [
             percent(entry["risk"]),
@@ -425,19 +423,19 @@ def check_finder(finder: Any, n_samples: int) -> None:
         )
 
 
-def wrong_label_results(data: ReportData) -> dict[str, Any] | None:
+def compute_wrong_labels(data: ReportData) -> dict[str, Any] | None:
     """Return accuracy and error, by the labels and by the finder's label probabilities."""
     if data.finder is None:
         return None
     finder = data.finder
     check_finder(finder, data.n_given)
-    label_proba = _label_proba(data)
+    label_proba = _align_label_proba(data)
     least, most = finder.noise_rate_interval_
     rate = float(finder.noise_rate_)
     # The error changes at most by as much as the rate of wrong labels.
     margins = max(rate - least, 0.0), max(most - rate, 0.0)
-    found = {"as_given": _measured(data, data.codes, (0.0, 0.0))}
-    found["allowed_for"] = _measured(data, label_proba, margins)
+    found = {"as_given": _measure_labels(data, data.codes, (0.0, 0.0))}
+    found["allowed_for"] = _measure_labels(data, label_proba, margins)
     return {
         **found,
         "noise_rate": rate,
@@ -446,7 +444,7 @@ def wrong_label_results(data: ReportData) -> dict[str, Any] | None:
     }
 
 
-def _label_proba(data: ReportData) -> NDArray[np.float64]:
+def _align_label_proba(data: ReportData) -> NDArray[np.float64]:
     """Return the finder's probability of every class for every sample."""
     column = class_positions(np.asarray(data.finder.classes_), data.classes)
     if column.min() < 0:
@@ -457,7 +455,7 @@ def _label_proba(data: ReportData) -> NDArray[np.float64]:
     return proba
 
 
-def _measured(
+def _measure_labels(
     data: ReportData, truth: NDArray[Any], margins: tuple[float, float]
 ) -> dict[str, dict[str, float]]:
     """Return accuracy and calibration error, whose interval is widened by `margins`."""
@@ -478,7 +476,7 @@ def _measured(
     }
 
 
-def wrong_label_section(results: dict[str, Any]) -> Section | None:
+def make_wrong_label_section(results: dict[str, Any]) -> Section | None:
     """Return the section with both results side by side; None without a finder."""
     found = results["wrong_labels"]
     if found is None:
@@ -520,20 +518,20 @@ def wrong_label_section(results: dict[str, Any]) -> Section | None:
 # Notes for the reader, and how the report was computed.
 
 
-def notes(data: ReportData) -> list[str]:
+def list_notes(data: ReportData) -> list[str]:
     """Return a sentence for everything in the data that limits the report."""
     found = [
-        _about_soft_labels(data),
-        _summed(data),
-        _part(data),
-        _rare_classes(data),
-        _saturated(data),
+        _note_soft_labels(data),
+        _note_sums(data),
+        _note_part(data),
+        _note_rare_classes(data),
+        _note_saturated(data),
     ]
-    found.append(_weights(data))
+    found.append(_note_weights(data))
     return [sentence for sentence in found if sentence]
 
 
-def _about_soft_labels(data: ReportData) -> str | None:
+def _note_soft_labels(data: ReportData) -> str | None:
     if data.soft_labels is None:
         return None
     return (
@@ -544,7 +542,7 @@ def _about_soft_labels(data: ReportData) -> str | None:
     )
 
 
-def _summed(data: ReportData) -> str | None:
+def _note_sums(data: ReportData) -> str | None:
     if data.total is None:
         return None
     of = "the probability of the second class" if data.summed == "positive" else "the answers"
@@ -556,7 +554,7 @@ def _summed(data: ReportData) -> str | None:
     )
 
 
-def _part(data: ReportData) -> str | None:
+def _note_part(data: ReportData) -> str | None:
     n, n_sampled = len(data.codes), len(data.sampled)
     if n == n_sampled:
         return None
@@ -571,7 +569,7 @@ def _part(data: ReportData) -> str | None:
     )
 
 
-def _rare_classes(data: ReportData) -> str | None:
+def _note_rare_classes(data: ReportData) -> str | None:
     count = np.array([data.of_class(k).sum() for k in range(len(data.classes))])
     parts = []
     few = (count > 0) & (count < FEW)
@@ -584,7 +582,7 @@ def _rare_classes(data: ReportData) -> str | None:
     return f"Classes: {'; '.join(parts)}." if parts else None
 
 
-def _saturated(data: ReportData) -> str | None:
+def _note_saturated(data: ReportData) -> str | None:
     saturated = (data.confidence >= 1).mean()
     impossible = int((data.per_sample(data.proba <= 0) > 0).sum())
     if saturated < MANY_SATURATED and not impossible:
@@ -595,7 +593,7 @@ def _saturated(data: ReportData) -> str | None:
     return sentence + "; no temperature can correct these."
 
 
-def _weights(data: ReportData) -> str | None:
+def _note_weights(data: ReportData) -> str | None:
     if data.weight is None:
         return None
     left_out = data.n_given - len(data.codes)
@@ -607,7 +605,7 @@ def _weights(data: ReportData) -> str | None:
     return sentence + (f" {left_out} samples of weight 0 are left out." if left_out else "")
 
 
-def method(data: ReportData) -> dict[str, Any]:
+def describe_method(data: ReportData) -> dict[str, Any]:
     """Return versions, options, the seed and a fingerprint of the data."""
     digest = sha256(np.ascontiguousarray(data.proba).data)
     for start in range(0, len(data.codes), MANY_SAMPLES):
@@ -628,7 +626,7 @@ def method(data: ReportData) -> dict[str, Any]:
         "source": data.source,
         "n_bins": N_BINS,
         "confidence_level": LEVEL,
-        "n_resamples": n_resamples(len(data.codes)),
+        "n_resamples": count_resamples(len(data.codes)),
         "n_folds": N_FOLDS,
         "n_here": len(data.codes),
         "n_sampled": len(data.sampled),
@@ -636,14 +634,14 @@ def method(data: ReportData) -> dict[str, Any]:
     }
 
 
-def warnings_section(results: dict[str, Any]) -> Section | None:
+def make_warnings_section(results: dict[str, Any]) -> Section | None:
     """Return the section of warnings; None without any."""
     if not results["warnings"]:
         return None
     return Section("What to be careful about", [Text(text) for text in results["warnings"]])
 
 
-def method_section(results: dict[str, Any]) -> Section:
+def make_method_section(results: dict[str, Any]) -> Section:
     """Return the section on methods, versions and limits of the page."""
     method = results["method"]
     rows = [

@@ -33,33 +33,33 @@ from ._tests import (
 TONES = {"calibrated": "good", "undecided": "open", "negligible": "open", "gain": "open"}
 
 
-def document(results: dict[str, Any]) -> Document:
+def make_document(results: dict[str, Any]) -> Document:
     """Return the report of these results."""
     sections = [
-        _sections.trust_section(results),
-        _sections.selective_section(results),
-        _sections.classes_section(results),
-        _sections.groups_section(results),
-        _samples.section(results),
-        _sections.wrong_label_section(results),
-        _recommendation.section(results),
-        _sections.warnings_section(results),
-        _sections.method_section(results),
+        _sections.make_trust_section(results),
+        _sections.make_selective_section(results),
+        _sections.make_classes_section(results),
+        _sections.make_groups_section(results),
+        _samples.make_section(results),
+        _sections.make_wrong_label_section(results),
+        _recommendation.make_section(results),
+        _sections.make_warnings_section(results),
+        _sections.make_method_section(results),
     ]
     summary, overview = results["summary"], results["overview"]
     tested = read_group_tests(results)
     return Document(
         title=overview["title"] or overview["model"] or "Calibration report",
-        subtitle=_subtitle(results),
+        subtitle=_make_subtitle(results),
         tone=TONES.get(summary["kind"], "bad"),
         headline=summary["headline"],
         explanation=summary["explanation"],
         tiles=[
-            _error_tile(results),
-            _parts_tile(tested) if len(tested) > 1 else _accuracy_tile(overview),
-            _declining_tile(results),
+            _make_error_tile(results),
+            _make_parts_tile(tested) if len(tested) > 1 else _make_accuracy_tile(overview),
+            _make_declining_tile(results),
         ],
-        overview=_sections.chart(results) or _sections.diagram(results),
+        overview=_sections.make_chart(results) or _sections.make_diagram(results),
         # No advice if the labels or columns may be others than they seem.
         advice=[]
         if summary["kind"] in ("alignment", "predictions")
@@ -68,7 +68,7 @@ def document(results: dict[str, Any]) -> Document:
     )
 
 
-def _subtitle(results: dict[str, Any]) -> str:
+def _make_subtitle(results: dict[str, Any]) -> str:
     overview, method = results["overview"], results["method"]
     parts = [overview["model"]] if overview["model"] and overview["title"] else []
     parts += [f"{count(overview['n_samples'])} samples", f"{overview['n_classes']} classes"]
@@ -76,7 +76,7 @@ def _subtitle(results: dict[str, Any]) -> str:
     return " · ".join([*parts, f"skcalib {method['versions']['skcalib']}"])
 
 
-def _error_tile(results: dict[str, Any]) -> Tile:
+def _make_error_tile(results: dict[str, Any]) -> Tile:
     overall = read_group_tests(results)[0]
     view = next(iter(results["calibration"]["views"].values()))
     error = view["errors"]["expected_calibration_error"]
@@ -93,7 +93,7 @@ def _error_tile(results: dict[str, Any]) -> Tile:
     return Tile("Are the numbers believable?", answer, detail, tone)
 
 
-def _parts_tile(tested: list[GroupTest]) -> Tile:
+def _make_parts_tile(tested: list[GroupTest]) -> Tile:
     parts = tested[1:]
     kinds = name_kinds(parts)
     questions = {"groups": "For every group?", "classes": "For every class?"}
@@ -116,7 +116,7 @@ def _parts_tile(tested: list[GroupTest]) -> Tile:
     return Tile(question, "yes", f"no average is off by more than {points(worst)}", "good")
 
 
-def _accuracy_tile(overview: dict[str, Any]) -> Tile:
+def _make_accuracy_tile(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
     detail = (
@@ -132,7 +132,7 @@ def _choose_selective(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
     return (results["selective"], "") if after is None else (after["selective"], "calibrated ")
 
 
-def _declining_tile(results: dict[str, Any]) -> Tile:
+def _make_declining_tile(results: dict[str, Any]) -> Tile:
     selective, calibrated = _choose_selective(results)
     promise = selective["promise"]
     if promise is None:
@@ -159,7 +159,7 @@ def _list_advice(results: dict[str, Any]) -> list[Advice | None]:
     return [
         *_advise_on_parts(results),
         _advise_on_size(results),
-        _recommendation.advice(results),
+        _recommendation.advise(results),
         _advise_on_parts_later(results),
         _advise_on_declining(results),
         *_advise_on_small_groups(read_group_tests(results)),

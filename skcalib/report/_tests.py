@@ -111,7 +111,7 @@ def read_group_tests(results: Mapping[str, Any]) -> list[GroupTest]:
     return [GroupTest.from_dict(values) for values in results["group_tests"]]
 
 
-def results(
+def summarize_tests(
     data: ReportData, trust: dict[str, Any], recommendation: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return all group tests, and their summary.

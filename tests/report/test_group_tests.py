@@ -12,15 +12,17 @@ from skcalib.datasets import make_predictions
 from skcalib.metrics._intervals import mean_test
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
-from skcalib.report._sections import trust_results as trust
-from skcalib.report._tests import results
+from skcalib.report._sections import compute_trust as trust
+from skcalib.report._tests import summarize_tests
 
 
 def summarize(y, proba, *, high=None, **options):
     """Summary and tests; `high` is the upper end of the calibration error, which takes time."""
     data = read_data(y, proba, labels=None, **options)
     view = {"errors": {"expected_calibration_error": {"high": high}}}
-    found = results(data, trust(data) if high is None else {"views": {"positive_class": view}})
+    found = summarize_tests(
+        data, trust(data) if high is None else {"views": {"positive_class": view}}
+    )
     return {**found["summary"], "group_tests": found["group_tests"]}
 
 
@@ -294,7 +296,7 @@ def test_a_page_that_advises_to_calibrate_gives_no_all_clear():
     table = [{"log_loss": 0.62}, {"log_loss": 0.61}]
     recommendation = {"best": "StackedCalibration", "table": table, "ignorant": False}
     view = {"errors": {"expected_calibration_error": {"high": 0.03}}}
-    found = results(data, {"views": {"top_label": view}}, recommendation)["summary"]
+    found = summarize_tests(data, {"views": {"top_label": view}}, recommendation)["summary"]
     assert found["kind"] == "gain"
     assert "from 0.620 to 0.610" in found["headline"]
 

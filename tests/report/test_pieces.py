@@ -62,9 +62,9 @@ def test_fractions_and_means_by_hand():
 
 
 def test_a_curve_is_thinned_along_itself_and_along_x():
-    assert _data.thinned(np.arange(300)).tolist() == list(range(300))
+    assert _data.thin_curve(np.arange(300)).tolist() == list(range(300))
     x = np.linspace(0, 1, 10_001) ** 4
-    kept = _data.thinned(x)
+    kept = _data.thin_curve(x)
     assert 200 < len(kept) <= 300
     assert (kept[0], kept[-1]) == (0, 10_000)
     # No gap of more than 1 / 149 on either way.
@@ -89,9 +89,9 @@ def test_weights_count_as_their_effective_number(kind, monkeypatch):
     for weight in (None, np.full(200, 3.0), np.full(200, 0.5)):
         data = read_data(y, proba, labels=range(3), sample_weight=weight)
         if kind == "interval":
-            found.append(_sections._interval(data, data.predictions))
+            found.append(_sections._compute_interval(data, data.predictions))
         else:
-            curve = _sections._isotonic_curve(data, data.predictions)
+            curve = _sections._compute_curve(data, data.predictions)
             found.append(np.concatenate([curve["lower"], curve["upper"]]))
     np.testing.assert_allclose(found[1], found[0])
     np.testing.assert_allclose(found[2], found[0])
@@ -99,7 +99,7 @@ def test_weights_count_as_their_effective_number(kind, monkeypatch):
         y, proba, labels=range(3), sample_weight=1.0 + 9 * (np.arange(200) % 4 == 0)
     )
     if kind == "interval":
-        low, high = _sections._interval(uneven, uneven.predictions)
+        low, high = _sections._compute_interval(uneven, uneven.predictions)
         assert high - low > 1.05 * (found[0][1] - found[0][0])
 
 
@@ -107,12 +107,12 @@ def test_weights_count_as_their_effective_number(kind, monkeypatch):
     ("n_samples", "expected"), [(1, 500), (8000, 500), (8001, 499), (20_000, 200), (10**6, 200)]
 )
 def test_of_more_samples_fewer_resamples(n_samples, expected):
-    assert _sections.n_resamples(n_samples) == expected
+    assert _sections.count_resamples(n_samples) == expected
 
 
 def test_the_overview():
     data = made(sample_weight=np.arange(300) % 3 + 0.5)
-    found = _sections.overview(data)
+    found = _sections.compute_overview(data)
     weight = data.weight
     of_class = [weight[data.codes == k].sum() for k in range(3)]
     assert found["largest_class"]["label"] == int(np.argmax(of_class))
@@ -138,14 +138,14 @@ def test_an_error_outside_of_its_interval_is_explained(value, told):
         "calibration": {"views": {"positive_class": judged, "top_label": judged}},
         "overview": {"classes": ["no", "yes"], "n_samples": 9},
     }
-    section = _sections.trust_section(results)
+    section = _sections.make_trust_section(results)
     assert len(section.blocks) == 1 + 2 * told
     names = [row[0] for row in section.blocks[0].rows]
     assert names == ["of the probability of class yes", "of the predicted class"]
     captions = [picture.caption for picture in section.pictures]
     assert "below the diagonal too high, above it too low" in captions[0]
     assert "below the diagonal overconfident, above it underconfident" in captions[1]
-    assert _sections.diagram(results).caption == captions[0]
+    assert _sections.make_diagram(results).caption == captions[0]
 
 
 def test_the_p_value_of_ranges_is_that_of_the_smallest_of_all():
@@ -181,7 +181,7 @@ def test_the_number_of_samples_that_find_an_error(tolerance):
     data = read_data((rng.random(400) < proba).astype(int), proba, labels=[0, 1])
     view = {"errors": {"expected_calibration_error": {"high": 0.1}}}
     trust = {"views": {"positive_class": view}}
-    found = _tests.results(replace(data, tolerance=tolerance), trust)
+    found = _tests.summarize_tests(replace(data, tolerance=tolerance), trust)
     power, test = found["summary"]["power"], found["group_tests"][0]["tests"][0]
     error = min(0.03, tolerance)
     assert power["error"] == error
@@ -225,7 +225,7 @@ def test_limits_of_declining():
     rng = np.random.default_rng(0)
     proba = rng.beta(6, 1, 3000)
     data = read_data((rng.random(3000) < proba).astype(int), proba, labels=[0, 1])
-    found = _sections.selective_results(data)
+    found = _sections.compute_selective(data)
     error_rate = np.mean((proba > 0.5) != data.codes)
     assert found["error_rate"] == pytest.approx(error_rate)
     risks = [risk for risk in (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if risk < error_rate]
@@ -236,7 +236,7 @@ def test_limits_of_declining():
     assert half[-1] != risks[-1]
     right = (proba > 0.5) == data.codes
     for spread in (0.0, 0.01):
-        table = _sections._thresholds(replace(data, spread=np.full(3000, spread)), risks)
+        table = _sections._compute_thresholds(replace(data, spread=np.full(3000, spread)), risks)
         upper = np.maximum(proba, 1 - proba) + _constants.SPREADS * spread
         for entry in table:
             kept = risk_control(upper, right, risk=entry["risk"], delta=0.01)
@@ -253,9 +253,11 @@ def test_limits_of_declining():
                     None,
                 )
         assert any(entry["kept"] for entry in table)
-    assert _sections._thresholds(replace(data, weight=np.ones(3000)), risks) == []
-    assert _sections._thresholds(replace(data, codes=np.zeros(3000, dtype=int)), risks) == []
-    nothing = _sections._thresholds(replace(data, codes=1 - data.codes), [0.01])[0]
+    assert _sections._compute_thresholds(replace(data, weight=np.ones(3000)), risks) == []
+    assert (
+        _sections._compute_thresholds(replace(data, codes=np.zeros(3000, dtype=int)), risks) == []
+    )
+    nothing = _sections._compute_thresholds(replace(data, codes=1 - data.codes), [0.01])[0]
     assert (nothing["kept"], nothing["threshold"]) == (False, None)
 
 
@@ -265,7 +267,7 @@ def test_the_section_on_declining():
     curve = {"coverage": [0.5, 1.0], "risk": [0.1, 0.2]}
     selective = {"table": [broken, entry], "curve": curve, "n_samples": 90.0}
     results = {"selective": selective, "after_calibration": None}
-    table, note = _sections.selective_section(results).blocks
+    table, note = _sections.make_selective_section(results).blocks
     rows = [[cell.replace("\xa0", " ") for cell in row] for row in table.rows]
     assert rows == [["1.0 %", "not promised", "-", "-"], ["5.0 %", "60.0 %", "0.9000", "3.0 %"]]
     assert "99\xa0% certainty" in note.text
@@ -273,11 +275,11 @@ def test_the_section_on_declining():
         "after_calibration": {"selective": {"table": [entry]}},
         "calibrators": {"best": "Stacked"},
     }
-    first, said, then, _ = _sections.selective_section(results).blocks
+    first, said, then, _ = _sections.make_selective_section(results).blocks
     assert (first.header[2], then.header[2]) == ("calibrated confidence above", "confidence above")
     assert "confidences after Stacked" in said.text
     empty = {"selective": {**selective, "table": []}, "after_calibration": None}
-    assert _sections.selective_section(empty).blocks == []
+    assert _sections.make_selective_section(empty).blocks == []
 
 
 class Finder:
@@ -294,7 +296,7 @@ def test_the_interval_is_wider_by_that_of_the_wrong_labels(shift):
     data = made(200)
     finder = Finder(0.9 * np.eye(3)[data.codes] + 0.1 / 3)
     finder.noise_rate_interval_ = (0.015 - shift, 0.05 + shift)
-    found = _sections.wrong_label_results(replace(data, finder=finder))
+    found = _sections.compute_wrong_labels(replace(data, finder=finder))
     options = {
         "n_bins": 15, "confidence_level": 0.99, "random_state": 0,
         "n_resamples": _constants.N_RESAMPLES_OF_LABELS,
@@ -311,7 +313,7 @@ def test_the_interval_is_wider_by_that_of_the_wrong_labels(shift):
     assert not found["checked"]
     # A rate outside of its interval moves nothing the wrong way.
     finder.noise_rate_interval_ = (0.03, 0.01)
-    again = _sections.wrong_label_results(replace(data, finder=finder))
+    again = _sections.compute_wrong_labels(replace(data, finder=finder))
     low, high = calibration_error_interval(finder.label_proba_, data.proba, **options)
     error = again["allowed_for"]["error"]
     assert (error["low"], error["high"]) == pytest.approx((low, high))
@@ -321,13 +323,13 @@ def test_rare_classes_are_listed():
     codes = np.repeat(np.arange(3), [29, 30, 100])
     proba = np.full((159, 10), 0.1)
     data = read_data(codes, proba, labels=range(10))
-    assert _sections._rare_classes(data) == (
+    assert _sections._note_rare_classes(data) == (
         "Classes: 7 without any sample (3, 4, 5, 6, 7, ...); 1 with fewer than 30 samples (0)."
     )
     data = read_data(codes, proba[:, :8] * 1.25, labels=range(8))
-    assert "5 without any sample (3, 4, 5, 6, 7);" in _sections._rare_classes(data)
+    assert "5 without any sample (3, 4, 5, 6, 7);" in _sections._note_rare_classes(data)
     data = read_data(codes[29:], np.full((130, 2), 0.5), labels=[1, 2])
-    assert _sections._rare_classes(data) is None
+    assert _sections._note_rare_classes(data) is None
 
 
 @pytest.mark.parametrize(("n_sure", "wrong", "told"), [(4, 0, False), (5, 0, True), (1, 1, True)])
@@ -337,7 +339,7 @@ def test_saturated_confidences_are_told_from_five_per_cent_on(n_sure, wrong, tol
     y = (rng.random(100) < proba).astype(int)
     proba[:n_sure], y[:n_sure] = 1.0, 1
     y[:wrong] = 0
-    said = _sections._saturated(read_data(y, proba, labels=[0, 1]))
+    said = _sections._note_saturated(read_data(y, proba, labels=[0, 1]))
     assert (said is not None) is told
     if told:
         assert f"{n_sure:.1f} % of the samples say exactly 1" in said
@@ -352,11 +354,11 @@ def test_weights_of_0_are_counted():
         data = read_data(
             [0, 1] * 10, np.linspace(0.1, 0.9, 20), labels=[0, 1], sample_weight=weight
         )
-        text = _sections._weights(data)
+        text = _sections._note_weights(data)
         assert f"{sum(weight):g} in all" in text
         assert ("left out" in text) == (said is not None)
         assert said is None or said in text
-    assert _sections._weights(made(20)) is None
+    assert _sections._note_weights(made(20)) is None
 
 
 @pytest.mark.parametrize(
@@ -371,8 +373,8 @@ def test_weights_of_0_are_counted():
     ],
 )
 def test_what_is_shown_of_a_sample(sample, shown):
-    assert _samples._shown([None, sample], 1) == shown
-    assert _samples._shown(None, 1) == {}
+    assert _samples._show_sample([None, sample], 1) == shown
+    assert _samples._show_sample(None, 1) == {}
 
 
 def picture_of(array, **options):
@@ -403,7 +405,7 @@ def test_pictures_of_samples():
     assert picture_of(np.tile(gray, (99, 99)), edge=200)[0] == "data:image/jpeg;base64"
     for wrong in (np.ones((2, 2, 2)), np.ones((2, 2, 5)), np.ones((2, 2, 2, 3)), np.ones(3)):
         with pytest.raises(ValueError, match="images must hold images of shape"):
-            _samples._pixels(wrong)
+            _samples._scale_pixels(wrong)
 
 
 @pytest.mark.parametrize(("fewest", "assessed"), [(9, False), (10, True)])
@@ -412,7 +414,7 @@ def test_labels_of_ten_samples_in_every_class_are_assessed(fewest, assessed):
     y = np.repeat([0, 1], [fewest, 40])
     X = rng.normal(size=(len(y), 2)) + 6 * y[:, None]
     data = read_data(y, np.full((len(y), 2), 0.5), labels=[0, 1], features=X)
-    found = _samples.issues(data)
+    found = _samples.find_issues(data)
     assert (found["table"] is not None) is assessed
     if assessed:
         assert found["n_issues"] == len(found["table"]) == 0
@@ -446,14 +448,14 @@ def test_what_is_shown_of_suspects():
         "table": [entry], "source": "the features", "noise_rate": 0.02, "n_issues": 1,
         "noise_rate_interval": (0.01, 0.035),
     }  # fmt: skip
-    samples, rate = _samples._issues(found)
+    samples, rate = _samples._make_issue_blocks(found)
     assert samples.caption == "Suspected labels: 1"
     assert samples.entries[0]["lines"] == [
         "label a, suggested b",
         "probability that the label is right: <0.001",
     ]
     assert "2.0\xa0% of the labels are wrong (1.0 to 3.5)" in rate.text
-    none, _ = _samples._issues({**found, "table": []})
+    none, _ = _samples._make_issue_blocks({**found, "table": []})
     assert none.text == "No label is suspected to be wrong."
 
 
@@ -488,7 +490,7 @@ def test_places_of_the_marks_of_a_chart():
         {"predicted": 0.50, "value": 0.55, "low": 0.52, "high": 0.58, "name": "a"},
         {"predicted": 0.61, "value": 0.6, "low": 0.49, "high": 0.66, "name": "b"},
     ]
-    placed = _document._placed(_document.Chart("", rows, ""))
+    placed = _document._place_chart(_document.Chart("", rows, ""))
     # From .45 to .70 in steps of .05: five steps hold .49 to .66.
     assert [text.replace("\xa0", " ") for _, text in placed["ticks"]] == [
         "45 %", "50 %", "55 %", "60 %", "65 %", "70 %",
@@ -501,7 +503,7 @@ def test_places_of_the_marks_of_a_chart():
         "predicted 50 %, observed 55 %, range 52 to 58 %"
     )
     equal = {"predicted": 0.5, "value": 0.5, "low": 0.5, "high": 0.5, "name": "a"}
-    assert _document._placed(_document.Chart("", [equal], ""))["rows"][0]["predicted"] == 0
+    assert _document._place_chart(_document.Chart("", [equal], ""))["rows"][0]["predicted"] == 0
 
 
 @pytest.mark.parametrize("limit", ["0", "1", "1.5"])
@@ -621,26 +623,26 @@ def test_sections_and_titles(pages):
     first = ["Reliability diagram and calibration errors", "When should it decline?"]
     for way, more in (("predictions", ["Which groups?"]), ("csv", [])):
         results = {**pages[way].results_, "warnings": []}
-        document = _summary.document(results)
+        document = _summary.make_document(results)
         titles = [section.title for section in document.sections]
         assert titles == [*first, "Which classes?", *more, *fixed, last]
         questions = [tile.question for tile in document.tiles]
         assert questions[1] == ("For every group?" if more else "How often is it right?")
         results["warnings"] = ["careful"]
-        titles = [section.title for section in _summary.document(results).sections]
+        titles = [section.title for section in _summary.make_document(results).sections]
         assert titles[-2:] == ["What to be careful about", last]
         assert all(document.advice)
         assert document.tone == "open"
     overview = {**results["overview"], "model": "Forest"}
     for title, shown, subtitle in (("T", "T", "Forest · 60 samples"), (None, "Forest", "60 sam")):
         results["overview"] = {**overview, "title": title}
-        document = _summary.document(results)
+        document = _summary.make_document(results)
         assert document.title == shown
         assert document.subtitle.startswith(subtitle)
         assert " · 2 classes · 20" in document.subtitle
     results["overview"] = {**overview, "title": None, "model": None}
     results["summary"] = {**results["summary"], "kind": "alignment"}
-    document = _summary.document(results)
+    document = _summary.make_document(results)
     assert document.title == "Calibration report"
     assert (document.advice, document.tone) == ([], "bad")
 
@@ -716,7 +718,7 @@ def test_labels_by_position(classes, labels, read, tmp_path):
 def test_steps_of_a_chart_leave_at_most_five():
     for low, high, n_ticks in ((0.0, 1.0, 6), (0.5, 0.55, 6), (0.5, 0.56, 4), (0.02, 0.98, 6)):
         row = {"predicted": low, "value": low, "low": low, "high": high, "name": "a"}
-        ticks = _document._placed(_document.Chart("", [row], ""))["ticks"]
+        ticks = _document._place_chart(_document.Chart("", [row], ""))["ticks"]
         assert len(ticks) == n_ticks
         assert (ticks[0][0], ticks[-1][0]) == (0, 100)
         shown = [float(text.split("\xa0")[0].split()[0]) for _, text in ticks]

@@ -426,7 +426,7 @@ def test_ctrl_c_ends_the_command_with_one_line(binary, tmp_path, capsys, monkeyp
 
     path, output = tmp_path / "p.csv", tmp_path / "r.html"
     binary.to_csv(path, index=False)
-    monkeypatch.setattr("skcalib.report._sections.trust_results", interrupt)
+    monkeypatch.setattr("skcalib.report._sections.compute_trust", interrupt)
     assert main(["report", str(path), "-o", str(output)]) == 130
     assert capsys.readouterr() == ("", "python -m skcalib report: interrupted.\n")
     assert not output.exists()

@@ -405,7 +405,7 @@ def test_a_chart_of_more_than_twenty_says_how_many_it_leaves_out():
     for n_groups, left in ((20, ""), (21, " 1 more are"), (25, " 5 more are")):
         tested = [entry(), *(group(f"{k}") for k in range(n_groups))]
         results = page(tested) | {"overview": {"n_classes": 2, "classes": ["a", "b"]}}
-        chart = _sections.chart(results)
+        chart = _sections.make_chart(results)
         assert len(chart.rows) == 21
         assert chart.caption.endswith(
             f"At the right: samples.{left}" + " in the tables below." * bool(left)
@@ -416,11 +416,11 @@ def test_a_chart_of_more_than_twenty_says_how_many_it_leaves_out():
     classes = [entry("class", "x"), replace(inside, kind="class")]
     results |= page([entry(), *classes])
     results["overview"]["n_classes"] = 3
-    chart = _sections.chart(results)
+    chart = _sections.make_chart(results)
     assert "how many are right (dot), by class of the answer" in chart.heading
     assert "with the ring inside: off in another way" in chart.caption
     results |= page([entry()])
-    assert _sections.chart(results) is None
+    assert _sections.make_chart(results) is None
 
 
 def errors(value=0.02, low=0.01, high=0.03):
@@ -439,7 +439,7 @@ def errors(value=0.02, low=0.01, high=0.03):
 )
 def test_the_tile_of_all_samples(overall, answer, tone):
     results = page([overall]) | {"calibration": errors()}
-    tile = _summary._error_tile(results)
+    tile = _summary._make_error_tile(results)
     assert (tile.answer, tile.tone) == (answer, tone)
     assert tile.detail.startswith("calibration error 2.0 points, 99 % interval 1.0 to 3.0; chance")
     assert tile.detail.endswith(_tests.count_models(overall.pvalue))
@@ -502,7 +502,7 @@ def test_the_tile_of_all_samples(overall, answer, tone):
     ],
 )
 def test_the_tile_of_parts(parts, question, answer, detail, tone):
-    tile = _summary._parts_tile([entry(), *parts])
+    tile = _summary._make_parts_tile([entry(), *parts])
     assert (tile.question, tile.answer, tile.detail, tile.tone) == (question, answer, detail, tone)
 
 
@@ -511,7 +511,7 @@ def test_the_tile_of_accuracy():
         "accuracy": {"value": 0.8, "low": 0.75, "high": 0.85},
         "largest_class": {"label": "ant", "value": 0.4},
     }
-    tile = _summary._accuracy_tile(overview)
+    tile = _summary._make_accuracy_tile(overview)
     assert tile.answer.replace("\xa0", " ") == "80.0 %"
     assert tile.detail.replace("\xa0", " ") == (
         "99 % interval 75.0 to 85.0; always answering ant is right 40.0 % of the time"
@@ -566,7 +566,7 @@ def promised(**options):
 )
 def test_declining(selective, after, question, answer, detail, advice):
     results = {"selective": selective, "after_calibration": after}
-    tile, advised = _summary._declining_tile(results), _summary._advise_on_declining(results)
+    tile, advised = _summary._make_declining_tile(results), _summary._advise_on_declining(results)
     assert tile.question.replace("\xa0", " ") == question
     assert tile.answer.replace("\xa0", " ") == answer
     assert tile.detail.replace("\xa0", " ").startswith(detail)
@@ -719,7 +719,7 @@ def test_advice_on_calibration(found, kind, what, why):
         "auto": "Stacked",
         **found,
     }
-    advice = _recommendation.advice({"calibrators": calibrators, "summary": {"kind": kind}})
+    advice = _recommendation.advise({"calibrators": calibrators, "summary": {"kind": kind}})
     assert advice.what == what
     assert advice.why.startswith(why)
 
@@ -727,13 +727,13 @@ def test_advice_on_calibration(found, kind, what, why):
 def test_the_section_on_calibrators():
     found = {"table": [row(0.5, 0.0), row(0.4, -0.1)], "auto": "Stacked", "code": "x = 1"}
     results = {"calibrators": found, "method": {"n_folds": 5}}
-    section = _recommendation.section(results)
+    section = _recommendation.make_section(results)
     assert isinstance(section, Section)
     assert [line[-1] for line in section.blocks[0].rows] == ["-", "-0.100 (-1.000 to 1.000)"]
     assert "on 5 folds of these samples" in section.blocks[1].text
     assert section.blocks[2].text == "x = 1"
     found["code"] = ""
-    assert len(_recommendation.section(results).blocks) == 2
+    assert len(_recommendation.make_section(results).blocks) == 2
 
 
 def compared(*differences, kinds=None):
@@ -795,7 +795,7 @@ def change(low, high, *, loss=(-0.1, 0.1), **more):
     ],
 )
 def test_headlines_of_a_comparison(differences, kinds, text):
-    assert _compare.headline(compared(*differences, kinds=kinds)).startswith(text)
+    assert _compare.write_headline(compared(*differences, kinds=kinds)).startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -815,6 +815,6 @@ def test_headlines_of_a_comparison(differences, kinds, text):
     ],
 )
 def test_explanations_of_a_comparison(options, part):
-    text = _compare.explanation(compared(change(-0.1, 0.1, **options))).replace("\xa0", " ")
+    text = _compare.write_explanation(compared(change(-0.1, 0.1, **options))).replace("\xa0", " ")
     assert part in text
     assert np.isclose(text.count("The log-loss of"), 1)
