@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import wraps
 from importlib import import_module
+from inspect import signature
 from pkgutil import walk_packages
 from typing import Any, TypeVar, cast
 
@@ -47,11 +48,28 @@ def validate_params(
 ) -> Callable[[Decorated], Decorated]:
     """Return scikit-learn's decorator that checks the arguments of a function.
 
-    What the function calls is not checked again, unless it passes on arguments of the user.
+    What the function calls is not checked again, unless it passes on arguments of the user. A call
+    that leaves all of the constrained arguments at their defaults has nothing to check, and goes
+    straight to the function: the check takes longer than the error of a thousand samples.
     """
-    return _validate_params(
+    check = _validate_params(
         constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
     )
+
+    def decorate(function: Any) -> Any:
+        checked = check(function)
+        parameters = list(signature(function).parameters)
+        n_free = min(parameters.index(name) for name in constraints)
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > n_free or not constraints.keys().isdisjoint(kwargs):
+                return checked(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorated]:
