@@ -62,11 +62,11 @@ def _errors_auroc(y, proba):
     correct = proba.argmax(axis=1) == y
     if correct.all() or not correct.any():
         return float("nan")
-    return metrics.misclassification_report(y, proba, confidence=("msp",))["msp"]["auroc"]
+    return metrics.misclassification_report(y, proba, confidence=("msp",))["auroc"].item()
 
 
 def out_of_distribution(proba, proba_ood):
     entropy = np.concatenate([metrics.predictive_entropy(p) for p in (proba, proba_ood)])
     inside = np.arange(len(entropy)) < len(proba)
-    report = metrics.ood_report(inside, {"entropy": -entropy})["entropy"]
-    return {"ood_auroc": report["auroc"], "ood_fpr": report["fpr_at_tpr"]}
+    report = metrics.ood_report(inside, {"entropy": -entropy})[0]
+    return {"ood_auroc": report["auroc"].item(), "ood_fpr": report["fpr_at_tpr"].item()}

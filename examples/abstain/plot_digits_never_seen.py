@@ -48,8 +48,10 @@ scores = {
     .fit(hidden(X_train), y_train)
     .score_samples(hidden(X_test)),
 }
-for name, row in ood_report(inside, scores).items():
-    print(f"{name:24} AUROC {row['auroc']:.3f}, false alarms at 95 % {row['fpr_at_tpr']:.2f}")
+for row in ood_report(inside, scores):
+    print(
+        f"{row['score']:24} AUROC {row['auroc']:.3f}, false alarms at 95 % {row['fpr_at_tpr']:.2f}"
+    )
 
 # %%
 # Histograms

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils._arrays import check_same_length, check_weights, scale_weights
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, match_binary
-from ..utils._output import import_optional
+from ..utils._output import as_table
 from ._selective import CONFIDENCES, check_scores, check_top_labels, confidence_of
 from ._ties import TieGroups, tie_groups
 
@@ -23,8 +23,6 @@ _CONSTRAINTS: dict[str, list[Any]] = {
     "tpr": [Interval(Real, 0, 1, closed="right")],
     "as_frame": ["boolean"],
 }
-
-Report = dict[str, dict[str, float]]
 
 # Slack for rounding: a true-positive rate equal to the limit must reach it.
 _RATE_SLACK = 1e-12
@@ -103,8 +101,8 @@ def misclassification_report(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     as_frame: bool = False,
-) -> Report | pd.DataFrame:
-    """How well confidence tells correct predictions from wrong ones [1]_, [2]_.
+) -> NDArray[Any] | pd.DataFrame:
+    """How well confidence separates correct predictions from wrong ones [1]_, [2]_.
 
     Parameters
     ----------
@@ -116,13 +114,14 @@ def misclassification_report(
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].
     as_frame : bool, default=False
-        Whether to return a DataFrame with one line for every score.
+        Whether to return a DataFrame instead of a structured array.
 
     Returns
     -------
-    report : dict of str -> dict of str -> float, or DataFrame
-        For every score, all in [0, 1]: ``fpr_at_tpr``, the fraction of the wrong predictions at or
-        above the threshold that the fraction `tpr` of the correct ones reaches (smaller = better);
+    table : structured array or DataFrame, one line per score
+        The name of the ``score``, and measures in [0, 1]: ``fpr_at_tpr``, the fraction of the
+        wrong predictions at or above the threshold that the fraction `tpr` of the correct ones
+        reaches (smaller = better);
         ``auroc``; ``aupr_success`` and ``aupr_error``, the average precision of finding correct
         predictions by high and wrong ones by low confidence (larger = better).
 
@@ -148,9 +147,9 @@ def misclassification_report(
     --------
     >>> from skcalib.metrics import misclassification_report
     >>> y_proba = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]]
-    >>> report = misclassification_report([0, 1, 1, 0], y_proba, confidence=["msp"])
-    >>> report["msp"]["auroc"], report["msp"]["fpr_at_tpr"]
-    (0.75, 0.5)
+    >>> table = misclassification_report([0, 1, 1, 0], y_proba, confidence=["msp", "entropy"])
+    >>> table["score"].tolist(), table["auroc"].tolist()
+    (['msp', 'entropy'], [0.75, 0.75])
     """
     predicted = check_top_labels(y_true, y_proba, sample_weight, labels, pos_label)
     correct, weight = predicted.correct, predicted.given.weight
@@ -171,8 +170,8 @@ def ood_report(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     as_frame: bool = False,
-) -> Report | pd.DataFrame:
-    """How well scores tell in-distribution from out-of-distribution (OOD) samples [1]_, [2]_.
+) -> NDArray[Any] | pd.DataFrame:
+    """How well scores separate in-distribution from out-of-distribution samples [1]_, [2]_.
 
     Parameters
     ----------
@@ -188,12 +187,12 @@ def ood_report(
 
     Returns
     -------
-    report : dict of str -> dict of str -> float, or DataFrame
-        For every score, all in [0, 1]: ``fpr_at_tpr``, the fraction of the out-of-distribution
-        samples at or above the threshold that the fraction `tpr` of the in-distribution ones
-        reaches (smaller = better); ``auroc``; ``aupr_in`` and ``aupr_out``, the average precision
-        of finding in-distribution samples by high and out-of-distribution ones by low scores
-        (larger = better).
+    table : structured array or DataFrame, one line per score
+        The name of the ``score``, and measures in [0, 1]: ``fpr_at_tpr``, the fraction of the
+        out-of-distribution samples at or above the threshold that the fraction `tpr` of the
+        in-distribution ones reaches (smaller = better); ``auroc``; ``aupr_in`` and ``aupr_out``,
+        the average precision of finding in-distribution samples by high and out-of-distribution
+        ones by low scores (larger = better).
 
     Raises
     ------
@@ -216,9 +215,9 @@ def ood_report(
     Examples
     --------
     >>> from skcalib.metrics import ood_report
-    >>> report = ood_report([1, 1, 0, 0], {"energy": [9.0, 4.0, 5.0, 1.0]})
-    >>> report["energy"]["auroc"], report["energy"]["fpr_at_tpr"]
-    (0.75, 0.5)
+    >>> table = ood_report([1, 1, 0, 0], {"energy": [9.0, 4.0, 5.0, 1.0]})
+    >>> table["auroc"].tolist(), table["fpr_at_tpr"].tolist()
+    ([0.75], [0.5])
     """
     inside, weight = _read_detection(y_true, sample_weight, labels, pos_label)
     named = _columns(scores)
@@ -262,18 +261,14 @@ def _report(
     tpr: float,
     aupr_names: tuple[str, str],
     as_frame: bool,
-) -> Report | pd.DataFrame:
+) -> NDArray[Any] | pd.DataFrame:
     if not scores:
         raise ValueError("scores must hold at least one score to report on, got none.")
-    columns = ("fpr_at_tpr", "auroc", *aupr_names)
-    report = {
-        name: dict(zip(columns, _measures(tie_groups(values, positive, weight), tpr)))
-        for name, values in scores.items()
-    }
-    if not as_frame:
-        return report
-    pd = import_optional("pandas", extra="report")
-    return pd.DataFrame.from_dict(report, orient="index")
+    rows = [_measures(tie_groups(values, positive, weight), tpr) for values in scores.values()]
+    measures = np.transpose(rows)
+    names = ("fpr_at_tpr", "auroc", *aupr_names)
+    columns = {"score": np.array(list(scores), dtype=object), **dict(zip(names, measures))}
+    return as_table(columns, as_frame=as_frame)
 
 
 def _read_detection(

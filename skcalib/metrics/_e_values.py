@@ -1,8 +1,8 @@
-"""Anytime-valid evidence against probabilities: bets on maps that would repair them.
+"""Anytime-valid evidence against probabilities: e-values against maps that would repair them.
 
-With p the stated probabilities of a sample and y its label, a bet on the map ``q_t`` returns
-``q_t(y | p) / p(y)``. If the probabilities are right given the past, the expected return is 1. So
-the product over samples, and any weighted mean of such products over a fixed set of maps, is a
+With p the predicted probabilities of a sample and y its label, the e-value against the map ``q_t``
+is ``q_t(y | p) / p(y)``. If the probabilities are right given the past, its mean is 1. So the
+product over samples, and any weighted mean of such products over a fixed set of maps, is a
 nonnegative martingale with mean 1. It ever exceeds 1 / alpha with probability alpha at most
 (Ville's inequality). The logarithms add up over samples.
 """
@@ -43,13 +43,13 @@ def log_ratios(predictions: Predictions) -> NDArray[np.float64]:
     """
     if predictions.weight is not None:
         raise ValueError(
-            "sample_weight must be None where evidence is kept, got weights: a weighted sample is "
-            "no bet at fair odds."
+            "sample_weight must be None where the e-value is kept, got weights: the e-value of a "
+            "weighted sample has no mean of 1."
         )
     if predictions.has_shares:
         raise ValueError(
-            "y_true must hold one label for every sample where evidence is kept, got shares of "
-            "people: a bet is settled by one label, such as that of a person drawn at random."
+            "y_true must hold one label for every sample where the e-value is kept, got soft "
+            "labels: draw a label for every sample at random."
         )
     sums: NDArray[np.float64] = np.zeros(())
     for rows, block in iter_proba_blocks(predictions.proba):
@@ -63,7 +63,7 @@ def log_ratios(predictions: Predictions) -> NDArray[np.float64]:
 
 
 def _log(proba: NDArray[np.float64]) -> NDArray[np.float64]:
-    # The floor is conservative: a larger p lowers the return q / p.
+    # The floor is conservative: a larger p lowers the ratio q / p.
     return np.log(np.maximum(proba, LOSS_FLOOR))
 
 
@@ -91,9 +91,9 @@ def _of_classes(codes: NDArray[np.intp], proba: NDArray[np.float64]) -> NDArray[
         for slope in np.exp(LOG_SLOPES)
     ]
     # The odds of class k times e^b: q_k = p_k e^b / s, q_j = p_j / s, s = 1 + p_k (e^b - 1).
-    stated = np.exp(logs)
+    predicted = np.exp(logs)
     shifts = [
-        shift * n_samples - np.log1p(stated * np.expm1(shift)).sum(axis=0) for shift in SHIFTS
+        shift * n_samples - np.log1p(predicted * np.expm1(shift)).sum(axis=0) for shift in SHIFTS
     ]
     return np.vstack([slopes, np.transpose(shifts)])
 

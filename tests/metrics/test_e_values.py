@@ -155,7 +155,7 @@ def test_what_evidence_needs():
     with pytest.raises(ValueError, match="has no samples yet"):
         stream().evidence()
     total = stream()
-    with pytest.raises(ValueError, match=r"^sample_weight must be None where evidence"):
+    with pytest.raises(ValueError, match=r"^sample_weight must be None where the e-value"):
         total.update(y, proba, sample_weight=np.ones(20))
     assert not total.sums_.any()
 

@@ -14,10 +14,25 @@ def detection(seed=0, n=400):
     return own, score, rng.uniform(0.1, 2, n)
 
 
+def by_score(table):
+    """The measures of every score by its name."""
+    names = table.dtype.names
+    assert names[0] == "score"
+    return {str(row["score"]): {name: float(row[name]) for name in names[1:]} for row in table}
+
+
 def predictions(seed=0, n=400):
     rng = np.random.default_rng(seed)
     proba = rng.dirichlet(np.ones(5), n)
     return np.array([rng.choice(5, p=row) for row in proba]), proba, rng.uniform(0.1, 2, n)
+
+
+def ood_by_score(*arguments, **options):
+    return by_score(ood_report(*arguments, **options))
+
+
+def misclassification_by_score(*arguments, **options):
+    return by_score(misclassification_report(*arguments, **options))
 
 
 def expected_measures(positive, score, weight, tpr):
@@ -34,7 +49,7 @@ def expected_measures(positive, score, weight, tpr):
 def test_ood_against_scikit_learn(weighted, tpr):
     own, score, weight = detection()
     weight = weight if weighted else None
-    report = ood_report(own, {"a": score, "b": -score}, tpr=tpr, sample_weight=weight)
+    report = ood_by_score(own, {"a": score, "b": -score}, tpr=tpr, sample_weight=weight)
     for name, values in (("a", score), ("b", -score)):
         assert list(report[name]) == ["fpr_at_tpr", "auroc", "aupr_in", "aupr_out"]
         np.testing.assert_allclose(
@@ -46,7 +61,7 @@ def test_ood_against_scikit_learn(weighted, tpr):
 def test_misclassification_against_scikit_learn(weighted):
     y, proba, weight = predictions()
     weight = weight if weighted else None
-    report = misclassification_report(y, proba, sample_weight=weight)
+    report = misclassification_by_score(y, proba, sample_weight=weight)
     correct = (proba.argmax(axis=1) == y).astype(int)
     ordered = np.sort(proba, axis=1)
     scores = {
@@ -65,9 +80,9 @@ def test_misclassification_against_scikit_learn(weighted):
 def test_scores_of_ones_own():
     y, proba, _ = predictions()
     own = {"noise": np.random.default_rng(1).random(len(y)), "msp": proba.max(axis=1)}
-    report = misclassification_report(y, proba, confidence=own)
+    report = misclassification_by_score(y, proba, confidence=own)
     assert list(report) == ["noise", "msp"]
-    assert report["msp"] == misclassification_report(y, proba, confidence="msp")["msp"]
+    assert report["msp"] == misclassification_by_score(y, proba, confidence="msp")["msp"]
 
 
 def test_frames():
@@ -75,50 +90,52 @@ def test_frames():
     own, score, _ = detection()
     frame = ood_report(own, {"a": score, "b": -score}, as_frame=True)
     assert isinstance(frame, pandas.DataFrame)
-    assert frame.to_dict(orient="index") == ood_report(own, {"a": score, "b": -score})
+    found = frame.set_index("score").to_dict(orient="index")
+    assert found == ood_by_score(own, {"a": score, "b": -score})
     y, proba, _ = predictions()
     frame = misclassification_report(y, proba, as_frame=True)
-    assert frame.to_dict(orient="index") == misclassification_report(y, proba)
+    found = frame.set_index("score").to_dict(orient="index")
+    assert found == misclassification_by_score(y, proba)
 
 
 def test_a_single_array_and_a_frame_of_scores():
     pandas = pytest.importorskip("pandas")
     own, score, _ = detection()
-    expected = ood_report(own, {"score": score})
-    assert ood_report(own, score) == expected
-    assert ood_report(own, pandas.Series(score)) == expected
+    expected = ood_by_score(own, {"score": score})
+    assert ood_by_score(own, score) == expected
+    assert ood_by_score(own, pandas.Series(score)) == expected
     frame = pandas.DataFrame({"score": score, "worse": -score})
-    assert ood_report(own, frame) == ood_report(own, {"score": score, "worse": -score})
+    assert ood_by_score(own, frame) == ood_by_score(own, {"score": score, "worse": -score})
     y, proba, _ = predictions()
     frame = pandas.DataFrame({"msp": proba.max(axis=1)})
-    assert misclassification_report(y, proba, confidence=frame) == misclassification_report(
+    assert misclassification_by_score(y, proba, confidence=frame) == misclassification_by_score(
         y, proba, confidence=["msp"]
     )
 
 
 def test_labels_of_ones_own():
     own, score, _ = detection()
-    expected = ood_report(own, score)
-    assert ood_report(2 * own - 1, score) == expected
+    expected = ood_by_score(own, score)
+    assert ood_by_score(2 * own - 1, score) == expected
     names = np.where(own, "in", "out")
-    assert ood_report(names, score, pos_label="in") == expected
-    assert ood_report(names, score, labels=["out", "in"]) == expected
+    assert ood_by_score(names, score, pos_label="in") == expected
+    assert ood_by_score(names, score, labels=["out", "in"]) == expected
     y, proba, _ = predictions()
     animals = np.array(["ant", "bee", "cat", "dog", "eel"])
-    assert misclassification_report(animals[y], proba) == misclassification_report(y, proba)
+    assert misclassification_by_score(animals[y], proba) == misclassification_by_score(y, proba)
 
 
 def test_weight_is_repetition():
     y, proba, _ = predictions()
     count = np.random.default_rng(2).integers(0, 3, len(y))
-    weighted = misclassification_report(y, proba, sample_weight=count)
-    repeated = misclassification_report(np.repeat(y, count), np.repeat(proba, count, axis=0))
+    weighted = misclassification_by_score(y, proba, sample_weight=count)
+    repeated = misclassification_by_score(np.repeat(y, count), np.repeat(proba, count, axis=0))
     own, score, _ = detection()
     for left, right in (
         (weighted, repeated),
         (
-            ood_report(own, score, sample_weight=count),
-            ood_report(np.repeat(own, count), np.repeat(score, count)),
+            ood_by_score(own, score, sample_weight=count),
+            ood_by_score(np.repeat(own, count), np.repeat(score, count)),
         ),
     ):
         for name in left:
