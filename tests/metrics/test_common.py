@@ -403,8 +403,8 @@ def test_ordered_categories_go_by_the_names_of_the_columns(case):
     expected = case(y, proba)
     assert_same(expected, case(values, pd.DataFrame(proba, columns=names)), 0)
     assert_same(expected, case(values, proba, labels=names), 0)
-    with pytest.raises(ValueError, match=r"^labels must be given where y_true is an ordered cat"):
-        case(values, proba)
+    # Without names the columns are in the sorted order of the labels, as in scikit-learn.
+    assert_same(expected, case(values, proba[:, np.argsort(names)]), 1e-12)
     in_order = pd.Series(pd.Categorical(y, categories=range(4), ordered=True))
     assert_same(expected, case(in_order, proba), 0)
 
