@@ -59,7 +59,7 @@ def rows(n_draws: int) -> Iterator[dict[str, Any]]:
             for name, truth in MODELS.items():
                 error = true_error(population, truth(population), n_bins, norm)
                 for larger in LARGER:
-                    off = {"skcalib.metrics._intervals._FEWEST_PER_CELL": larger}
+                    off = {"skcalib.metrics._intervals._FEWEST_PER_BIN": larger}
                     with switched_off(Rule("", "", off)):
                         low, high = ends(truth, n_bins, norm, n_draws)
                     yield {

@@ -25,13 +25,13 @@ from ._calibration_error import (
     Bins,
     ReliabilityCurve,
     class_sums_between,
-    curve_of,
+    compute_curve,
     debiased_norm,
-    gap_norm,
     iter_top_label,
-    sums_between,
+    residual_norm,
+    sum_bins,
 )
-from ._e_values import Evidence, evidence_of_sums, log_ratios
+from ._e_values import Evidence, e_value_of_sums, log_ratios
 from ._intervals import interval_of_bins
 from ._per_sample import (
     brier_scores,
@@ -61,15 +61,15 @@ class _ECE(Summed):
     """Errors of the sums over bins, which are always kept."""
 
     def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-        return sums_between(predictions, edges)
+        return sum_bins(predictions, edges)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return float(gap_norm(sums, norm))
+        return float(residual_norm(sums, norm))
 
 
 class _MCE(_ECE):
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return float(gap_norm(sums, "max"))
+        return float(residual_norm(sums, "max"))
 
 
 class _DebiasedECE(_ECE):
@@ -82,7 +82,7 @@ class _ClasswiseECE(Summed):
         return class_sums_between(predictions, edges)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return float(gap_norm(sums, norm).mean())
+        return float(residual_norm(sums, norm).mean())
 
 
 class _SmoothECE(Summed):
@@ -127,7 +127,7 @@ class _EValue(Summed):
         return log_ratios(predictions)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return evidence_of_sums(sums).e_value
+        return e_value_of_sums(sums).e_value
 
 
 _OF_BINS: dict[str, Summed] = {"ece": _ECE(), "mce": _MCE(), "debiased_ece": _DebiasedECE()}
@@ -318,7 +318,7 @@ class CalibrationAccumulator:
         # Compute all sums before any is stored: an error in a late block must not leave half an
         # update. They are new arrays, since old ones from another process may be read-only.
         with np.errstate(over="ignore"):
-            sums = self.sums_ + sums_between(predictions, self.edges_) * predictions.unit
+            sums = self.sums_ + sum_bins(predictions, self.edges_) * predictions.unit
             metric_sums = {
                 name: kept + _WITH_SUMS[name].sums(predictions, self.edges_) * predictions.unit
                 for name, kept in self.metric_sums_.items()
@@ -460,7 +460,7 @@ class CalibrationAccumulator:
         >>> e_value > 20, pvalue < 0.05
         (True, True)
         """
-        return evidence_of_sums(self._sums_of_evidence())
+        return e_value_of_sums(self._sums_of_evidence())
 
     def _sums_of_evidence(self) -> NDArray[np.float64]:
         if "e_value" not in self.metric_sums_:
@@ -559,7 +559,7 @@ class CalibrationAccumulator:
             Accuracy and mean confidence of every bin, its weight and the edges.
         """
         self._check_not_empty()
-        return curve_of(Bins(self.edges_, self.sums_))
+        return compute_curve(Bins(self.edges_, self.sums_))
 
     def __repr__(self) -> str:
         n = self.sums_[0].sum()

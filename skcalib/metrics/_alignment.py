@@ -424,7 +424,7 @@ def diagnose_columns(
     if is_single:
         proba = np.column_stack([1 - proba, proba])
     names = classes.tolist()
-    if is_single and not is_true and seems_confidence(proba[:, 1], codes):
+    if is_single and not is_true and is_confidence(proba[:, 1], codes):
         return Diagnosis("predicted class", {"positive": names[1], "frequency": codes.mean()})
     whole = _Associations(proba, codes)
     found = _misplaced(whole)
@@ -491,7 +491,7 @@ def _all_0_or_1(values: NDArray[Any]) -> bool:
     return bool(((some == 0) | (some == 1)).all())
 
 
-def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
+def is_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
     """Return whether (n,) is the probability of the predicted class, not of the positive one.
 
     It is never below a half, surely above the frequency of the positive class, which is no more

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..utils._numeric import bin_index, quantile_edges, uniform_edges
-from ._calibration_error import kind_of
+from ._calibration_error import get_kind
 from ._smooth import error_of_excess, smooth_on_grid
 
 # Most cells of the Kolmogorov-Smirnov error, whose maximum is taken over their edges. With fewer
@@ -29,8 +29,8 @@ _N_GROUPS = 1000
 _STEPS_PER_BANDWIDTH = 16
 _MOST_STEPS = 2**13
 # Counts of resampled samples, and gaps whose norm is taken, at once: 16 and 8 megabytes.
-_COUNTS_AT_ONCE = 2**21
-_GAPS_AT_ONCE = 2**20
+_COUNTS_PER_BLOCK = 2**21
+_RESIDUALS_PER_BLOCK = 2**20
 # From so many samples on, those of nearly equal confidence are drawn together. 200 resamples and
 # as many draws of labels take .8 s for 131 072 samples and 1.2 s for a million; one by one, 1.2 s
 # and 9.6 s.
@@ -81,12 +81,12 @@ class OneSeed(NamedTuple):
         return np.random.default_rng(self.seed).integers(2**31, size=self.n_draws)
 
     def _blocks(self, n: int) -> Iterator[tuple[int, np.random.Generator]]:
-        rng, block = np.random.default_rng(self.seed), max(1, _COUNTS_AT_ONCE // n)
+        rng, block = np.random.default_rng(self.seed), max(1, _COUNTS_PER_BLOCK // n)
         for start in range(0, self.n_draws, block):
             yield min(block, self.n_draws - start), rng
 
 
-class GapError:
+class ResidualError:
     """A calibration error as the norm of gaps in cells, which can be resampled.
 
     `rule` defines the gaps, see :meth:`_gaps`: "bins", "debiased", "ks", "smooth" or "kernel". The
@@ -131,7 +131,7 @@ class GapError:
         self.observed = self.draws(np.ones((1, len(index))))
         self.statistic = float(self.errors(self.observed)[0])
 
-    def with_larger_cells(self, fewest: int) -> GapError | None:
+    def with_larger_cells(self, fewest: int) -> ResidualError | None:
         """Return the error of cells merged to about `fewest` samples; None if none need merging.
 
         Neighboring cells are merged, class by class. The true error does not grow: merging can
@@ -190,7 +190,7 @@ class GapError:
         n, drawn = len(self.cells), []
         if isinstance(seeds, OneSeed):
             return [self.draws(counts) for counts in seeds.counts(n, self.groups)]
-        for part in np.array_split(seeds, -(-len(seeds) * n // _COUNTS_AT_ONCE)):
+        for part in np.array_split(seeds, -(-len(seeds) * n // _COUNTS_PER_BLOCK)):
             counts = [drawn_counts(seed, n, self.groups) for seed in part]
             drawn.append(self.draws(np.array(counts, dtype=np.float64)))
         return drawn
@@ -202,7 +202,7 @@ class GapError:
         n, n_columns = self.cells.shape
         stated = self._sums(self.proba.reshape(self.cells.shape).T)
         mass, values = self._sums(repeat(1.0)), []
-        for part in np.array_split(seeds, -(-len(seeds) * stated.size // _GAPS_AT_ONCE)):
+        for part in np.array_split(seeds, -(-len(seeds) * stated.size // _RESIDUALS_PER_BLOCK)):
             drawn = np.empty((len(part), *stated.shape))
             for codes, correct in zip(drawn_labels(self.proba, part), drawn):
                 row = np.arange(n) if n_columns > 1 else np.flatnonzero(codes)
@@ -246,7 +246,9 @@ class GapError:
         values = []
         if isinstance(seeds, OneSeed):
             seeds = seeds.several()
-        for part in np.array_split(seeds, -(-len(seeds) * of_groups.shape[1] // _GAPS_AT_ONCE)):
+        for part in np.array_split(
+            seeds, -(-len(seeds) * of_groups.shape[1] // _RESIDUALS_PER_BLOCK)
+        ):
             generators = map(np.random.default_rng, part)
             signs = np.array([rng.choice([-1.0, 1.0], members.shape[0]) for rng in generators])
             drawn = (signs @ of_groups).reshape(len(part), -1, self.n_cells)
@@ -318,7 +320,7 @@ class GapError:
 
         The debiased ones are squared, and may be negative.
         """
-        step = max(1, _GAPS_AT_ONCE // draws.gaps[0].size)
+        step = max(1, _RESIDUALS_PER_BLOCK // draws.gaps[0].size)
         blocks = [
             _NORMS[self.norm](draws.gaps[start : start + step] + scale * shape)
             for start in range(0, len(draws.gaps), step)
@@ -335,7 +337,7 @@ class GapError:
         return scale * float(_NORMS[self.norm](shape)[0])
 
 
-class MergedError(GapError):
+class MergedError(ResidualError):
     """An error of very many samples, of which those of nearly equal confidence are drawn together.
 
     A row stands for all samples with the same cell, correctness and 8192nd of [0, 1]: its weight
@@ -368,7 +370,7 @@ def _generators(seeds: NDArray[np.int64] | OneSeed) -> Iterator[np.random.Genera
     return map(np.random.default_rng, several)
 
 
-def merged(error: GapError) -> GapError:
+def merged(error: ResidualError) -> ResidualError:
     """Return the error of very many samples as a :class:`MergedError`, others as they are."""
     n_samples, n_columns = error.cells.shape
     plain = error.groups is None and n_columns == 1 and not np.ptp(error.weight)
@@ -391,7 +393,7 @@ def merged(error: GapError) -> GapError:
     )
 
 
-def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> GapError:
+def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> ResidualError:
     """Return the error of sums over bins, (3, n_bins), of weights that count samples.
 
     Two rows stand for a bin: one for all correct samples, one for all wrong ones.
@@ -403,11 +405,11 @@ def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> GapError:
     index, codes = np.tile(np.arange(n_bins), 2), np.repeat([1, 0], n_bins)
     proba = np.clip(np.tile(confidence / count, 2), 0, 1)
     samples = index[some, np.newaxis], n_bins, codes[some], proba[some], weight[some]
-    error = GapError(rule, norm, *samples, counts=True)
+    error = ResidualError(rule, norm, *samples, counts=True)
     return error
 
 
-def draws_of_binned(error: GapError, n_draws: int, rng: np.random.Generator) -> list[Draws]:
+def draws_of_binned(error: ResidualError, n_draws: int, rng: np.random.Generator) -> list[Draws]:
     """Return the bootstrap of a :func:`binned_error`, from its sums alone.
 
     The numbers of right and wrong samples of the bins are multinomial. Within a bin, the
@@ -419,7 +421,7 @@ def draws_of_binned(error: GapError, n_draws: int, rng: np.random.Generator) -> 
 
 
 def errors_by_chance_of_bins(
-    error: GapError, sums: NDArray[np.float64], n_draws: int, rng: np.random.Generator
+    error: ResidualError, sums: NDArray[np.float64], n_draws: int, rng: np.random.Generator
 ) -> list[float]:
     """Return the errors of labels drawn with the mean confidence of every bin."""
     count, confidence, _ = sums[:, sums[0] > 0]
@@ -449,7 +451,7 @@ def drawn_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDAr
         yield codes.astype(np.intp)
 
 
-def gap_error(
+def prepare_residual_error(
     metric: Callable[..., float],
     options: dict[str, Any],
     estimate: float,
@@ -457,16 +459,16 @@ def gap_error(
     proba: NDArray[Any],
     weight: NDArray[np.float64] | None,
     groups: NDArray[np.intp] | None,
-) -> GapError | None:
+) -> ResidualError | None:
     """Return the error as a norm of gaps, None where the metric is not one of this package."""
-    kind = kind_of(metric)
+    kind = get_kind(metric)
     if kind is None:
         return None
     samples = codes, proba, np.ones(len(codes)) if weight is None else weight, groups
     columns = proba.reshape(len(codes), -1)
     if kind.rule == "ks":
         edges = quantile_edges(proba, _N_GROUPS)
-        return GapError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
+        return ResidualError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
     if kind.rule == "smooth":
         # The bandwidth stays that of the estimate. A smooth error exceeds the estimate if and only
         # if the error at this bandwidth does, so one pass per resample gives the same answer.
@@ -474,7 +476,7 @@ def gap_error(
         n_steps = min(int(2 ** np.ceil(np.log2(_STEPS_PER_BANDWIDTH / bandwidth))), _MOST_STEPS)
         index = np.rint(np.clip(columns, 0, 1) * n_steps).astype(np.intp)
         rule = "kernel" if options.get("bandwidth") else "smooth"
-        return GapError(rule, "l1", index, n_steps + 1, *samples, bandwidth)
+        return ResidualError(rule, "l1", index, n_steps + 1, *samples, bandwidth)
     bound = inspect.signature(metric).bind(codes, proba, **options)
     bound.apply_defaults()
     given = bound.arguments
@@ -486,4 +488,6 @@ def gap_error(
         index[:, k] = bin_index(columns[:, k], edges)
     norm = given.get("norm", kind.norm)
     n_cells = max(map(len, every)) - 1
-    return GapError(kind.rule, norm, index, n_cells, *samples, squared=given.get("squared", False))
+    return ResidualError(
+        kind.rule, norm, index, n_cells, *samples, squared=given.get("squared", False)
+    )

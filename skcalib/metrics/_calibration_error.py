@@ -64,7 +64,7 @@ def declares(rule: str, norm: str, *, top_label: bool = True) -> Callable[[Metri
     return declare
 
 
-def kind_of(metric: Callable[..., Any]) -> Kind | None:
+def get_kind(metric: Callable[..., Any]) -> Kind | None:
     """Return the :class:`Kind` of a metric of this package, None for any other."""
     kind = getattr(metric, "_kind", None)
     # functools.wraps copies the attribute to a wrapper, which may compute something else.
@@ -136,16 +136,16 @@ def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.concatenate(confidence), np.concatenate(correct)
 
 
-def binned(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
+def compute_bins(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
     """Return the bins of predictions, and check their probabilities."""
     if strategy == "uniform":
         edges = uniform_edges(n_bins)
-        return Bins(edges, sums_between(predictions, edges))
+        return Bins(edges, sum_bins(predictions, edges))
     confidence, correct = top_label(predictions)
     return Bins(*quantile_sums(confidence, correct, predictions.weight, n_bins))
 
 
-def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def sum_bins(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of weight, confidence and correctness between the edges, (3, n_bins)."""
     sums = np.zeros((3, len(edges) - 1))
     for rows, confidence, correct in iter_top_label(predictions):
@@ -154,7 +154,7 @@ def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArra
     return sums
 
 
-def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
+def residual_norm(sums: NDArray[np.float64], norm: str) -> Any:
     """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
 
     Bins are weighted by their fraction of the weight; empty bins count 0. `sums` of shape
@@ -182,7 +182,7 @@ def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:
     return error if squared else float(np.sqrt(max(error, 0.0)))
 
 
-def curve_of(bins: Bins) -> ReliabilityCurve:
+def compute_curve(bins: Bins) -> ReliabilityCurve:
     """Return accuracy, mean confidence and weight of every bin."""
     weight, confidence, correct = bins.sums
     with np.errstate(invalid="ignore"):  # 0 / 0 in an empty bin
@@ -278,8 +278,8 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.1
     """
-    bins, _ = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
-    return float(gap_norm(bins.sums, norm))
+    bins, _ = _compute_bins(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    return float(residual_norm(bins.sums, norm))
 
 
 @register("mce")
@@ -328,8 +328,8 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.3
     """
-    bins, _ = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
-    return float(gap_norm(bins.sums, "max"))
+    bins, _ = _compute_bins(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    return float(residual_norm(bins.sums, "max"))
 
 
 @register("debiased_ece")
@@ -397,7 +397,7 @@ def debiased_calibration_error(
     ... )
     -0.015
     """
-    bins, unit = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    bins, unit = _compute_bins(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
     return debiased_norm(bins.sums * count_unit(unit), squared=squared)
 
 
@@ -495,13 +495,13 @@ def reliability_curve(
     >>> curve.prob_true, curve.bin_weight
     (array([0., 1.]), array([1., 3.]))
     """
-    bins, unit = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
-    curve = curve_of(bins)
+    bins, unit = _compute_bins(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    curve = compute_curve(bins)
     with np.errstate(over="ignore"):  # a sum of weights may be infinite, the rest is not
         return curve._replace(bin_weight=curve.bin_weight * unit)
 
 
-def _bins_of(
+def _compute_bins(
     y_true: Any, y_proba: Any, n_bins: int, strategy: str, *given: Any
 ) -> tuple[Bins, float]:
     """Return the bins of predictions, and the unit of their weights.
@@ -510,7 +510,7 @@ def _bins_of(
     while they are summed.
     """
     predictions = check_predictions(y_true, y_proba, *given, defer_values=True)
-    return binned(predictions, n_bins=n_bins, strategy=strategy), predictions.unit
+    return compute_bins(predictions, n_bins=n_bins, strategy=strategy), predictions.unit
 
 
 # Calibration error class by class, over all columns at once.
@@ -579,10 +579,10 @@ def classwise_calibration_error(
     if strategy == "uniform":
         sums = class_sums_between(predictions, uniform_edges(n_bins))
     elif predictions.proba.ndim == 1:
-        sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums[np.newaxis]
+        sums = compute_bins(predictions, n_bins=n_bins, strategy=strategy).sums[np.newaxis]
     else:
         sums = _quantile_sums(predictions, n_bins)
-    errors = gap_norm(sums, norm)
+    errors = residual_norm(sums, norm)
     return errors if average is None else float(errors.mean())
 
 
@@ -594,7 +594,7 @@ def class_sums_between(
     The shape is (1, 3, n_bins) for one-dimensional probabilities.
     """
     if predictions.proba.ndim == 1:
-        return sums_between(predictions, edges)[np.newaxis]
+        return sum_bins(predictions, edges)[np.newaxis]
     n_classes, n_bins = predictions.proba.shape[1], len(edges) - 1
     # Views of one array: adding to the three changes `sums`.
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))

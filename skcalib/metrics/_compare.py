@@ -15,11 +15,11 @@ from ..utils._compat import Interval, print_elapsed, validate_params
 from ..utils._labels import encode_groups
 from ..utils._output import as_table
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
-from ._binned_draws import GapError
+from ._binned_draws import ResidualError
 from ._calibration_error import expected_calibration_error, top_label
 from ._intervals import Inversion, bootstrap_interval, interval_of_score
 from ._registry import AnyMetric
-from ._resampling import TOLD_CONSTRAINTS, Resampled, draw_seeds, run, warn_of_few_groups
+from ._resampling import VERBOSE_CONSTRAINTS, Resampled, draw_seeds, run, warn_of_few_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def paired_pvalue(
 # Comparison of the calibration errors of several models on the same samples.
 
 
-class _Judged(NamedTuple):
+class _Model(NamedTuple):
     """The error of a model, the ends of its interval, and values for differences of two models.
 
     ``center`` is the error without its bias by chance, ``resamples`` are resampled errors around
@@ -112,7 +112,7 @@ class _Judged(NamedTuple):
 
 
 @validate_params(
-    TOLD_CONSTRAINTS
+    VERBOSE_CONSTRAINTS
     | {"confidence_level": [Interval(Real, 0, 1, closed="neither")], "as_frame": ["boolean"]},
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
@@ -240,8 +240,8 @@ def compare_calibration(
         with print_elapsed("compare_calibration", verbose, name):
             drawn, ends = bootstrap_interval(resampled, seeds, n_jobs, confidence_level, verbose)
         center = _center(resampled, drawn)
-        models.append(_Judged(resampled.error, resampled.estimate, *ends, *center))
-        own = isinstance(resampled.error, GapError)
+        models.append(_Model(resampled.error, resampled.estimate, *ends, *center))
+        own = isinstance(resampled.error, ResidualError)
         if own:
             predictions = check_predictions(y_true, y_proba, **given)
             recalibrated.append(_recalibration(predictions))
@@ -280,15 +280,15 @@ def _recalibration(predictions: Predictions) -> tuple[Recalibration, NDArray[np.
 
 def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.float64]]:
     """Return the error without its bias by chance, and the resampled errors around it."""
-    if not isinstance(resampled.error, GapError):
+    if not isinstance(resampled.error, ResidualError):
         return resampled.estimate, np.array(drawn)
     center, errors = Inversion(resampled.error, drawn).median()
     return (center**2 if resampled.error.squared else center), errors
 
 
 def _difference_of_any(
-    first: _Judged,
-    other: _Judged,
+    first: _Model,
+    other: _Model,
     confidence_level: float,
     seeds: NDArray[np.int64],
     n_jobs: int | None,
@@ -308,7 +308,7 @@ def _difference_of_any(
     return difference, *interval_of_score(difference, drawn, after - before, confidence_level)
 
 
-def _difference(first: _Judged, other: _Judged) -> tuple[float, float, float]:
+def _difference(first: _Model, other: _Model) -> tuple[float, float, float]:
     """Return the difference of two errors of this package and the ends of its interval."""
     difference = other.center - first.center
     # If an error may be due to chance alone, the signs of its true gaps are unknown, and chance

@@ -108,16 +108,16 @@ def log_weights(shape: tuple[int, ...]) -> NDArray[np.float64]:
     return np.log(np.broadcast_to(rows[:, np.newaxis], shape))
 
 
-def evidence_of(log_e_value: float) -> Evidence:
+def compute_e_value(log_e_value: float) -> Evidence:
     """Return the e-value and the anytime-valid p-value ``min(1, 1 / e_value)``."""
     with np.errstate(over="ignore"):  # beyond 1e308 it is infinite
         e_value = float(np.exp(log_e_value))
     return Evidence(e_value, float(np.exp(min(0.0, -log_e_value))))
 
 
-def evidence_of_sums(sums: NDArray[np.float64]) -> Evidence:
+def e_value_of_sums(sums: NDArray[np.float64]) -> Evidence:
     """Return the evidence of sums of log-ratios over samples, one for every map."""
-    return evidence_of(float(logsumexp(sums + log_weights(sums.shape))))
+    return compute_e_value(float(logsumexp(sums + log_weights(sums.shape))))
 
 
 def explanation(sums: NDArray[np.float64], classes: NDArray | None) -> str:

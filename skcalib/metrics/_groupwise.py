@@ -16,12 +16,12 @@ from ..utils._compat import Interval, StrOptions, validate_params
 from ..utils._labels import column_names, encode_groups
 from ..utils._output import as_table
 from ..utils._proba import check_predictions, check_values
-from ._binned_draws import GapError, OneSeed
+from ._binned_draws import OneSeed, ResidualError
 from ._calibration_error import expected_calibration_error
 from ._intervals import interval_of, pvalue_of
 from ._registry import AnyMetric, get_metric
 from ._resampling import (
-    TOLD_CONSTRAINTS,
+    VERBOSE_CONSTRAINTS,
     Resampled,
     as_number,
     check_metric,
@@ -61,7 +61,7 @@ _FEW_SAMPLES = 5000
 
 
 @validate_params(
-    TOLD_CONSTRAINTS
+    VERBOSE_CONSTRAINTS
     | {
         "min_samples": [Interval(Integral, 1, None, closed="left")],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
@@ -182,7 +182,7 @@ def groupwise_calibration_error(
     ]
     seeds = draw_seeds(random_state, len(sets))
     results = np.full((4, len(names)), np.nan)
-    calls = [delayed(_judged)(*pair, draws) for pair in zip(sets, seeds)]
+    calls = [delayed(_group_result)(*pair, draws) for pair in zip(sets, seeds)]
     found = Parallel(n_jobs=n_jobs, verbose=verbose)(calls)
     if found:
         results[:, groups_judged] = np.transpose(found)
@@ -203,14 +203,16 @@ class _Draws(NamedTuple):
     confidence_level: float
 
 
-def _judged(resampled: Resampled, seed: int, draws: _Draws) -> tuple[float, float, float, float]:
+def _group_result(
+    resampled: Resampled, seed: int, draws: _Draws
+) -> tuple[float, float, float, float]:
     """Return the error of a group, the ends of its interval, and its p-value.
 
     The p-value is that of the first resamples or, if it is small, that of new ones alone: either
     is valid, and few resamples cannot give a small p-value.
     """
     error = resampled.error
-    few = isinstance(error, GapError) and len(error.codes) <= _FEW_SAMPLES
+    few = isinstance(error, ResidualError) and len(error.codes) <= _FEW_SAMPLES
     first, second = np.random.default_rng(seed).integers(2**31, size=2)
     seeds: Any = OneSeed(int(first), draws.n) if few else draw_seeds(int(first), draws.n)
     by_chance = resampled.by_chance(seeds, None)
@@ -218,7 +220,7 @@ def _judged(resampled: Resampled, seed: int, draws: _Draws) -> tuple[float, floa
     ends = interval_of(resampled, bootstrap(error), by_chance, draws.confidence_level, bootstrap)
     pvalue = pvalue_of(resampled.statistic, by_chance)
     more = min(draws.more, _MOST_NUMBERS // error.proba.size)
-    if isinstance(error, GapError) and pvalue <= _SMALL and more > draws.n:
+    if isinstance(error, ResidualError) and pvalue <= _SMALL and more > draws.n:
         seeds = OneSeed(int(second), more) if few else draw_seeds(int(second), more)
         pvalue = pvalue_of(resampled.statistic, resampled.by_chance(seeds, None))
     return resampled.estimate, *ends, pvalue

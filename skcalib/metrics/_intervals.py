@@ -15,10 +15,23 @@ from sklearn.utils import check_random_state
 
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import design_effect
-from ._binned_draws import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
+from ._binned_draws import (
+    Draws,
+    ResidualError,
+    binned_error,
+    draws_of_binned,
+    errors_by_chance_of_bins,
+)
 from ._calibration_error import expected_calibration_error
 from ._registry import AnyMetric
-from ._resampling import TOLD_CONSTRAINTS, ByChance, Resampled, draw_seeds, run, warn_of_few_groups
+from ._resampling import (
+    VERBOSE_CONSTRAINTS,
+    ByChance,
+    Resampled,
+    draw_seeds,
+    run,
+    warn_of_few_groups,
+)
 
 # Test of a mean probability by the outcomes, and its confidence interval.
 #
@@ -153,9 +166,9 @@ _CLEAR = 3.0
 # Samples, or groups, that a cell should hold on average for the lower end of an interval. With the
 # cells as they are, it lies above the true error in up to .88 of draws; with neighbors joined to
 # 10 samples in at most .02 for "l1" and .12 for "l2", to 20 in .02 and .07 (benchmarks/fine_bins).
-_FEWEST_PER_CELL = 20
+_FEWEST_PER_BIN = 20
 # From so many cells on, the distribution of their true gaps is estimated.
-_MANY_CELLS = 100
+_MANY_BINS = 100
 # Scales of gaps in standard errors, and steps of EM for their weights.
 _SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
 
@@ -170,7 +183,7 @@ def bootstrap_interval(
     """Return the resamples (gaps, or values of a user's metric) and the ends of the interval."""
     error = resampled.error
     drawn = run(error.bootstrap, seeds, n_jobs, verbose)
-    if isinstance(error, GapError):
+    if isinstance(error, ResidualError):
         by_chance = resampled.by_chance(seeds, n_jobs, verbose)
     elif error.is_zero_of_expected_labels():
         by_chance = [run(error.by_chance, seeds, n_jobs, verbose)]
@@ -179,7 +192,7 @@ def bootstrap_interval(
         of_drawn = run(draw, seeds, n_jobs, verbose)
         return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
 
-    def bootstrap(error: GapError) -> list[Draws]:
+    def bootstrap(error: ResidualError) -> list[Draws]:
         return run(error.bootstrap, seeds, n_jobs, verbose)
 
     return drawn, interval_of(resampled, drawn, by_chance, confidence_level, bootstrap)
@@ -190,14 +203,14 @@ def interval_of(
     drawn: list[Any],
     by_chance: ByChance,
     confidence_level: float,
-    bootstrap: Callable[[GapError], list[Draws]],
+    bootstrap: Callable[[ResidualError], list[Draws]],
 ) -> tuple[float, float]:
     """Return the interval from the resamples and the errors by chance.
 
     `bootstrap` resamples the error with larger cells.
     """
     tail = (1 - confidence_level) / 2
-    if not isinstance(resampled.error, GapError):
+    if not isinstance(resampled.error, ResidualError):
         # Reflected: estimate - (high - estimate) and estimate + (estimate - low). Chance makes the
         # estimate larger, and its resamples once more: the interval may lie below the true error.
         high, low = 2 * resampled.estimate - np.quantile(drawn, [tail, 1 - tail])
@@ -206,12 +219,12 @@ def interval_of(
         low, high = Inversion(resampled.error, drawn).interval(tail)
         # The bootstrap of cells with few samples is too narrow. The true error of larger cells is
         # no larger, so its lower end is valid, too.
-        larger = resampled.error.with_larger_cells(_FEWEST_PER_CELL)
+        larger = resampled.error.with_larger_cells(_FEWEST_PER_BIN)
         if larger is not None:
             low = Inversion(larger, bootstrap(larger)).interval(tail)[0]
     largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
     low = low if resampled.statistic > largest + _ROUNDING else 0.0
-    if not isinstance(resampled.error, GapError):
+    if not isinstance(resampled.error, ResidualError):
         return float(low), float(high)
     if resampled.error.squared:
         low, high = low**2, high**2
@@ -260,7 +273,7 @@ def interval_of_bins(
 class Inversion:
     """Errors to be observed if the true gaps were a multiple of the observed ones."""
 
-    def __init__(self, error: GapError, drawn: list[Draws]) -> None:
+    def __init__(self, error: ResidualError, drawn: list[Draws]) -> None:
         self.error, self.gaps = error, error.observed.gaps
         self.resamples = Draws(*(np.concatenate(parts) for parts in zip(*drawn)))
         # The bootstrap: resample minus sample imitates sample minus population.
@@ -295,7 +308,7 @@ class Inversion:
         noise alone, give too low an upper end.
         """
         error = self.error
-        if error.rule != "bins" or error.norm != "l1" or self.gaps.size < _MANY_CELLS:
+        if error.rule != "bins" or error.norm != "l1" or self.gaps.size < _MANY_BINS:
             return []
         gaps = self.gaps.ravel()
         spread = np.sqrt(np.maximum(self.noise.gaps.var(axis=0).ravel(), error.by_stated()))
@@ -399,7 +412,7 @@ class CalibrationTestResult(NamedTuple):
 
 
 @validate_params(
-    TOLD_CONSTRAINTS | {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
+    VERBOSE_CONSTRAINTS | {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
 def calibration_error_interval(
@@ -520,7 +533,7 @@ def calibration_error_interval(
 
 
 # Nested calls are validated: the options of the metric are the user's.
-@validate_params(TOLD_CONSTRAINTS, prefer_skip_nested_validation=False)
+@validate_params(VERBOSE_CONSTRAINTS, prefer_skip_nested_validation=False)
 def calibration_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -15,7 +15,7 @@ from ..utils._backends import is_chunked
 from ..utils._compat import Interval, _safe_indexing, validate_params
 from ..utils._labels import encode_groups, format_labels
 from ._accumulator import CalibrationAccumulator
-from ._e_values import Evidence, evidence_of, explanation, log_weights
+from ._e_values import Evidence, compute_e_value, explanation, log_weights
 
 _FORMAT = "skcalib.CalibrationMonitor 1"
 
@@ -207,7 +207,7 @@ class CalibrationMonitor:
         pvalue : float
             ``min(1, 1 / e_value)``, valid at any time: smaller = more evidence.
         """
-        return evidence_of(self._log_e())
+        return compute_e_value(self._log_e())
 
     def to_json(self) -> str:
         """Return the monitor as text, from which :meth:`from_json` makes an equal one.

@@ -18,8 +18,15 @@ from ..utils._estimators import takes
 from ..utils._labels import encode_groups
 from ..utils._output import warn
 from ..utils._proba import check_predictions, two_sided, with_unseen
-from ._binned_draws import GapError, OneSeed, drawn_counts, drawn_labels, gap_error, merged
-from ._calibration_error import kind_of, top_label
+from ._binned_draws import (
+    OneSeed,
+    ResidualError,
+    drawn_counts,
+    drawn_labels,
+    merged,
+    prepare_residual_error,
+)
+from ._calibration_error import get_kind, top_label
 from ._registry import get_metric
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
@@ -28,7 +35,7 @@ RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
 }
-TOLD_CONSTRAINTS = RESAMPLING_CONSTRAINTS | {"verbose": ["verbose"]}
+VERBOSE_CONSTRAINTS = RESAMPLING_CONSTRAINTS | {"verbose": ["verbose"]}
 
 
 # With fewer groups, intervals are too narrow.
@@ -129,7 +136,7 @@ class Resampled(NamedTuple):
 
     estimate: float
     statistic: float
-    error: GapError | AnyError
+    error: ResidualError | AnyError
     groups: NDArray[np.intp] | None = None
 
     @classmethod
@@ -150,7 +157,7 @@ class Resampled(NamedTuple):
         given_groups = groups is not None
         if given_groups:
             groups = encode_groups(groups, len(predictions.truth), name="groups")[1]
-        kind = kind_of(metric)
+        kind = get_kind(metric)
         if kind is not None and kind.top_label:
             # From here on two classes: the confidence is the probability of "correct".
             proba, correct = top_label(predictions)
@@ -169,14 +176,14 @@ class Resampled(NamedTuple):
         any_error = AnyError(metric, options, codes, proba, weight, groups)
         # Invalid options raise an error here.
         estimate = any_error.value()
-        own = gap_error(metric, options, estimate, codes, proba, weight, groups)
+        own = prepare_residual_error(metric, options, estimate, codes, proba, weight, groups)
         statistic, error = (estimate, any_error) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)
 
     def alone(self) -> Resampled:
         """Return a faster equivalent, for use if no other model shares the resamples."""
         error = self.error
-        return self._replace(error=merged(error)) if isinstance(error, GapError) else self
+        return self._replace(error=merged(error)) if isinstance(error, ResidualError) else self
 
     def by_chance(
         self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None, verbose: int = 0
@@ -190,7 +197,7 @@ class Resampled(NamedTuple):
         by_chance = [run(self.error.by_chance, seeds, n_jobs, verbose)]
         if self.error.groups is None:
             return by_chance
-        if not isinstance(self.error, GapError):
+        if not isinstance(self.error, ResidualError):
             raise ValueError(
                 "metric must be one of ['ece', 'mce', 'debiased_ece', 'classwise_ece', "
                 "'smooth_ece', 'ks'] where groups or soft labels are tested, "

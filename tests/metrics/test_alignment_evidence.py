@@ -18,7 +18,7 @@ from skcalib.metrics._alignment import (
     _half,
     diagnose_rows,
     drawn_rows,
-    seems_confidence,
+    is_confidence,
     surely_positive,
 )
 
@@ -229,9 +229,9 @@ def test_the_confidence_is_found_as_the_definition_has_it():
             and surely_positive(gains.mean(), gains.var() / n, np.abs(gains).max() / n)
             and of.mean() - rest.mean() < 2 * error
         )
-        assert seems_confidence(p, codes) == expected
+        assert is_confidence(p, codes) == expected
         n_found += expected
     assert 50 < n_found < 350
-    assert not seems_confidence(np.full(40, 0.9), np.arange(40) % 2)  # the same for all
+    assert not is_confidence(np.full(40, 0.9), np.arange(40) % 2)  # the same for all
     for codes in (np.zeros(40, dtype=int), np.ones(40, dtype=int)):  # of one class
-        assert not seems_confidence(np.linspace(0.5, 1, 40), codes)
+        assert not is_confidence(np.linspace(0.5, 1, 40), codes)

@@ -20,7 +20,7 @@ from skcalib.metrics import (
     maximum_calibration_error,
     smooth_calibration_error,
 )
-from skcalib.metrics._binned_draws import MergedError, gap_error
+from skcalib.metrics._binned_draws import MergedError, prepare_residual_error
 from skcalib.metrics._resampling import AnyError, Resampled, draw_seeds
 
 
@@ -97,7 +97,7 @@ def test_labels_by_chance_compare_with_the_smooth_error_as_their_own_errors_do(d
     seeds = np.arange(40)
     # For an estimate in the middle of the errors by chance.
     middle = float(np.median(drawn.by_chance(seeds)))
-    error = gap_error(smooth_calibration_error, {}, middle, codes, stated, None, None)
+    error = prepare_residual_error(smooth_calibration_error, {}, middle, codes, stated, None, None)
     exceeds = np.array(drawn.by_chance(seeds)) > middle
     by_cells = np.array(error.by_chance(seeds)) > middle
     assert (exceeds == by_cells).mean() > 0.95
