@@ -260,7 +260,7 @@ class CalibrationAccumulator:
         Parameters
         ----------
         y_true : array-like or dask array of shape (n_samples,) or (n_samples, n_classes)
-            True labels, integers or strings, or shares of people, see
+            True labels, integers or strings, or soft labels, see
             :func:`expected_calibration_error`. No samples at all, in `y_proba` as well, add
             nothing.
         y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
@@ -304,7 +304,7 @@ class CalibrationAccumulator:
                 f"got {columns}."
             )
         # `classes_` has the positive class last, so `pos_label` is not needed any more; but the
-        # columns of shares are in the order of `labels`.
+        # columns of soft labels are in the order of `labels`.
         known = self.classes_ is not None
         as_given = not known or (is_soft(y_true) and self.labels is not None)
         predictions = check_predictions(

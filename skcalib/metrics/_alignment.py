@@ -69,8 +69,8 @@ _MESSAGES = {
         "model has learned little or nothing of these labels."
     ),
     "swapped": (
-        "y_true and y_proba seem swapped: y_proba holds 0 and 1 alone, and y_true the shares of "
-        "several classes."
+        "y_true and y_proba seem swapped: y_proba holds 0 and 1 alone, and y_true soft "
+        "labels of several classes."
     ),
 }
 
@@ -101,7 +101,7 @@ def check_alignment(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Labels, or the share of people who gave each label. A dask array is not looked at.
+        Labels, or the fraction of people who gave each label. A dask array is not looked at.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities; with shape (n_samples,) of the positive class: 1 among the labels 0, 1 or
         -1, 1, else the second of the sorted labels. The columns of a DataFrame that are named by

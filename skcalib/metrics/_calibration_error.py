@@ -98,8 +98,8 @@ def iter_top_label(
     Probabilities of shape (n, K) are evaluated on the top label: confidence is the largest
     probability, and correct means that its class (the first of ties, as in `predict`) is the true
     one. Probabilities of shape (n,) are evaluated on the positive class: confidence is the
-    probability, and correct means positive. Where people differ, correct is the share of those who
-    agree with the prediction.
+    probability, and correct means positive. Where people differ, correct is the fraction that
+    agrees with the prediction.
     """
     for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
         if block.ndim == 1:
@@ -130,7 +130,7 @@ def _top_label(
 
 
 def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return confidence and correctness (a boolean or a share) of all samples, each (n,)."""
+    """Return confidence and correctness (a boolean or a fraction) of all samples, each (n,)."""
     blocks = [(confidence, correct) for _, confidence, correct in iter_top_label(predictions)]
     confidence, correct = zip(*blocks)
     return np.concatenate(confidence), np.concatenate(correct)
@@ -218,10 +218,10 @@ def expected_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-        True labels, integers or strings. Where people differ: the share of people who gave each
+        True labels, integers or strings. Where people differ: the fraction of people who gave each
         label, one column for every class, in the order of `labels` or as columns of a DataFrame
         named by them; rows sum to 1. A sample then counts once with every label, weighted by its
-        share.
+        fraction.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
         by them, or of the positive class. Of dask arrays, scores of single samples are lazy;
@@ -602,7 +602,7 @@ def class_sums_between(
     for rows, block in iter_proba_blocks(predictions.proba):
         weight = None if predictions.weight is None else predictions.weight[rows]
         # A sample is correct for class k if k is its label: one entry per row, or one for every
-        # class that has a share.
+        # class with a positive fraction.
         truth = predictions.truth[rows]
         sample, label, mass = (
             expand_soft_labels(truth, weight)

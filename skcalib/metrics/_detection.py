@@ -293,7 +293,7 @@ def _check_both_kinds(
 ) -> None:
     """Raise unless there are samples of both kinds, counting those of positive weight.
 
-    `first` is 1 for a sample of the first kind, else 0, or a share.
+    `first` is 1 for a sample of the first kind, else 0, or a fraction.
     """
     used = first if weight is None else first[weight > 0]
     if used.min() == 1 or used.max() == 0:

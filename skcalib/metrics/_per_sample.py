@@ -229,7 +229,7 @@ def generalized_brier_score(
 
     With p the probabilities of a sample and e the one-hot vector of its label, the score is
     ``norm(p - e, ord=order) ** exponent`` [1]_. The defaults give the Brier score of the sample.
-    Where people differ, it is the mean of the scores of all labels, weighted by their shares.
+    Where people differ, it is the mean of the scores of all labels, weighted by their fractions.
 
     Parameters
     ----------

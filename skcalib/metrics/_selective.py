@@ -27,7 +27,7 @@ CONFIDENCES = ("msp", "entropy", "margin")
 class TopLabels(NamedTuple):
     """Checked predictions (n, K), their largest probability, and whether its class is correct.
 
-    Where people differ, ``correct`` is the share of those who agree with the prediction.
+    Where people differ, ``correct`` is the fraction of those who agree with the prediction.
     """
 
     given: Predictions

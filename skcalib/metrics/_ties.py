@@ -13,7 +13,7 @@ class TieGroups(NamedTuple):
 
     ``weight`` is the total weight of a group, ``positive`` the weight of its positive samples:
     correct predictions in selective prediction, the positive class in detection. A sample on which
-    people differ counts by its share.
+    people differ counts by its fraction.
     """
 
     score: NDArray[Any]

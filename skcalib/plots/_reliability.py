@@ -183,7 +183,7 @@ class ReliabilityDisplay(PredictionDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-            True labels, integers or strings, or shares of people, see
+            True labels, integers or strings, or soft labels, see
             :func:`~skcalib.metrics.expected_calibration_error`.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes (the diagram of the top label) or of the positive class.
@@ -601,7 +601,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-            True labels, integers or strings, or shares of people, see
+            True labels, integers or strings, or soft labels, see
             :func:`~skcalib.metrics.expected_calibration_error`.
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities of the classes.

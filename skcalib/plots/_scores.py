@@ -130,7 +130,7 @@ class RiskCoverageDisplay(PredictionDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-            True labels, integers or strings, or shares of people, see
+            True labels, integers or strings, or soft labels, see
             :func:`~skcalib.metrics.expected_calibration_error`.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes or of the positive class.
@@ -355,7 +355,7 @@ class DecompositionDisplay(PredictionDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-            True labels, integers or strings, or shares of people, see
+            True labels, integers or strings, or soft labels, see
             :func:`~skcalib.metrics.expected_calibration_error`.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes, whose decompositions are added up, or of the positive

@@ -162,9 +162,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             :class:`BetaCalibration`, :class:`IsotonicCalibration` and :class:`HistogramBinning`
             can be fitted to a dask array; they sum over its chunks.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels. If people disagree, the share of people who gave each label: one column per
+            Labels. If people disagree, the fraction of people who gave each label: one column per
             class, in the order of `classes_` or named after them, and rows that sum to 1. A sample
-            then counts as one sample of every class, weighted by its share.
+            then counts as one sample of every class, weighted by its fraction.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \

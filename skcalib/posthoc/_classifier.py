@@ -192,7 +192,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             Samples, in the form that the classifier takes. With a frozen classifier also a dask
             array, if the calibrator can be fitted to one (see :meth:`PostHocCalibrator.fit`).
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels. With a frozen classifier also the share of people who gave each label (see
+            Labels. With a frozen classifier also the fraction of people who gave each label (see
             :meth:`PostHocCalibrator.fit`).
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, for both the classifier and the calibrator.

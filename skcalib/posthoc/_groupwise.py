@@ -121,7 +121,7 @@ class GroupwiseCalibration(PostHocCalibrator):
             Logits, or probabilities with ``input="proba"``, one column per class in the order of
             `classes_`; for two classes also the score of the second class alone.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Labels, or the share of people who gave each label (see
+            Labels, or the fraction of people who gave each label (see
             :meth:`PostHocCalibrator.fit`).
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.

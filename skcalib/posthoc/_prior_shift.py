@@ -342,7 +342,8 @@ class PriorShift(PostHocCalibrator):
             class alone. If the priors follow from parameters or `y`, only the number of columns
             matters.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
-            Labels of these samples, if there are any, or the share of people who gave each label.
+            Labels of these samples, if there are any, or the fraction of people who gave each
+            label.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like of shape (n_samples,), default=None

@@ -9,13 +9,13 @@ effective number n* of samples, independent and of the same variance, then takes
 in health surveys: "Confidence Intervals for Proportions with Small Expected Number of Positive
 Counts Estimated from Survey Data", Survey Methodology 1998.
 
-Where people disagree about labels, the loss of an answer is the share of people who disagree with
-it, any number from 0 to 1, and its sum has no known distribution. Then the test is by betting:
-stake part of a capital on every loss, at odds that are fair if the mean loss is `risk`. If the
-mean is larger, the capital ever grows by a factor of 1 / delta with a probability of at most
-delta, whatever the strategy (Ville): Waudby-Smith and Ramdas, "Estimating Means of Bounded Random
-Variables by Betting", JRSS B 2024. Losses that vary less than errors pass with fewer samples.
-Samples that belong together are one loss, by their sum.
+Where people disagree about labels, the loss of an answer is the fraction of people who disagree
+with it, any number from 0 to 1, and its sum has no known distribution. Then the test is by
+betting: stake part of a capital on every loss, at odds that are fair if the mean loss is `risk`.
+If the mean is larger, the capital ever grows by a factor of 1 / delta with a probability of at
+most delta, whatever the strategy (Ville): Waudby-Smith and Ramdas, "Estimating Means of Bounded
+Random Variables by Betting", JRSS B 2024. Losses that vary less than errors pass with fewer
+samples. Samples that belong together are one loss, by their sum.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LARGEST_START = 2 / 3
 _FEWEST_THAT_ERR = 3
 # Bets depend on the variance of the losses so far. Its prior, the variance of errors at the limit,
 # has the weight of this fraction of all losses. With the weight of about one loss, as published,
-# .024 +- .003 more of single samples with shares are declined, on 18 populations.
+# .024 +- .003 more of single samples with soft labels are declined, on 18 populations.
 _PRIOR_PART = 0.1
 # Most thresholds at which losses are tested, in one pass each. With 20, .010 +- .003 fewer of up
 # to 2 000 single samples are declined, and .011 +- .005 more of 20 000.
@@ -78,7 +78,7 @@ def risk_control(
 ) -> RiskControl:
     """Return the laxest threshold found for which P(error rate > risk) <= delta.
 
-    `correct` is boolean, or the share of people who agree with the answer.
+    `correct` is boolean, or the fraction of people who agree with the answer.
     """
     if np.isin(correct, (0, 1)).all():
         return _control(_count_accepted(confidence, correct.astype(bool), groups), risk, delta)

@@ -166,11 +166,11 @@ class SelectiveClassifier(DelegatingClassifier):
     of 10 samples or more, the limit was kept in at least `confidence_level` of the draws (see the
     guide to guarantees).
 
-    If `y` holds soft labels (shares of people), on average at most a fraction `risk` of people
+    If `y` holds soft labels (fractions of people), on average at most a fraction `risk` of people
     disagree with an answer. The test is by betting [3]_ and is exact for independent samples. If
     opinions vary less than 0 and 1 do, it answers more samples than the binomial test of a label
-    drawn from the shares. The samples of a group make one bet by their sum. Soft labels that are
-    all 0 or 1 are labels. With more than 200 distinct confidences, 200 of them are tried as
+    drawn from the fractions. The samples of a group make one bet by their sum. Soft labels of
+    0 and 1 alone are labels. With more than 200 distinct confidences, 200 of them are tried as
     thresholds.
 
     At least ``log(1 - confidence_level) / log(1 - risk)`` calibration samples are needed, 45 with
@@ -256,9 +256,9 @@ class SelectiveClassifier(DelegatingClassifier):
             array. In chunks, confidences are counted in cells, and the threshold is the largest
             confidence of a declined cell.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Class labels. With a frozen estimator, in memory, also the share of people who chose
+            Class labels. With a frozen estimator, in memory, also the fraction of people who chose
             each class: rows that sum to 1, with columns in the order of the estimator's classes or
-            named after them. An answer then counts as wrong by the share who disagree.
+            named after them. An answer then counts as wrong by the fraction who disagree.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             Which samples belong together, such as those of a patient: names or numbers. Folds keep

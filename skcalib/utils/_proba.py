@@ -177,13 +177,13 @@ def with_unseen(proba: NDArray[Any], count: float) -> NDArray[np.float64]:
     return (count * proba + 4 / n_classes) / (count + 4)
 
 
-# Soft labels: shares of people, (n_samples, n_classes), with rows that sum to 1.
+# Soft labels: fractions of people, (n_samples, n_classes), with rows that sum to 1.
 #
-# Such a sample counts as one row for every class with a positive share, weighted by it.
+# Such a sample counts as one row for every class with a positive fraction, weighted by it.
 
 
 class ExpandedRows(NamedTuple):
-    """One row for every positive share, sample after sample; the arrays are (n_rows,)."""
+    """One row for every positive fraction, sample after sample; the arrays are (n_rows,)."""
 
     samples: NDArray[np.intp]
     codes: NDArray[np.intp]
@@ -199,7 +199,7 @@ def as_soft_labels(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
             f"{str(error)[:-1]}. Labels have shape (n,); with a column for every class {name} "
-            "holds shares of people, whose rows sum to 1. Where a sample may have several labels, "
+            "holds soft labels, whose rows sum to 1. Where a sample may have several labels, "
             "take multilabel_calibration_error, and fit one calibrator per label: "
             "fit(X[:, j], y[:, j])."
         ) from error
@@ -209,7 +209,7 @@ def as_soft_labels(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
 def expand_soft_labels(
     shares: NDArray[np.float64], weight: NDArray[np.float64] | None = None
 ) -> ExpandedRows:
-    """Return one row for every positive share, of weight share times sample weight."""
+    """Return one row for every positive fraction, of weight fraction times sample weight."""
     samples, codes = np.nonzero(shares)
     share = shares[samples, codes]
     return ExpandedRows(samples, codes, share if weight is None else share * weight[samples])
@@ -238,7 +238,7 @@ def match_soft_labels(
     name, of_proba, of_classes = names
     if shares.shape[1] != n_classes:
         raise ValueError(
-            f"{name} must hold a share for every class of {of_proba}, {n_classes}, "
+            f"{name} must hold a fraction for every class of {of_proba}, {n_classes}, "
             f"got {shares.shape[1]} columns."
         )
     named = None if columns is None else find_classes(columns)
@@ -324,7 +324,7 @@ class Predictions(NamedTuple):
         """The column of the true class, (n,); shares are an error."""
         if self.has_shares:
             raise ValueError(
-                "y_true must hold one label for every sample here, got shares of shape "
+                "y_true must hold one label for every sample here, got soft labels of shape "
                 f"{self.truth.shape}."
             )
         return self.truth
@@ -346,7 +346,7 @@ class Predictions(NamedTuple):
         return truth == columns
 
     def as_rows(self) -> tuple[Predictions, NDArray[np.intp]]:
-        """Return one row for every positive share, weighted by it, and the sample of every row.
+        """Return one row for every positive fraction, weighted by it, and the sample of every row.
 
         A mean over samples equals the weighted mean over these rows.
         """
@@ -366,7 +366,7 @@ def check_predictions(
 ) -> Predictions:
     """Validate one call of a metric.
 
-    `y_true` holds labels, or shares of people: a column for every class, rows that sum to 1.
+    `y_true` holds labels, or soft labels: a column for every class, rows that sum to 1.
     `labels` names the columns of `y_proba`, in order; columns of a DataFrame that are named by
     labels are matched by name. Without either, integers in 0..K-1 are taken as columns, and other
     labels are sorted. `pos_label` is only for `y_proba` of shape (n,); without it, the positive
@@ -395,7 +395,7 @@ def check_predictions(
     if shares:
         if as_array(y_proba, name="y_proba").dtype.kind in "biu":
             raise ValueError(
-                "y_proba must hold probabilities where y_true holds shares of people, got "
+                "y_proba must hold probabilities where y_true holds soft labels, got "
                 "integers; y_true and y_proba seem swapped."
             )
         truth, proba, classes = _match_all(y, column_names(y_true), proba, names, known, pos_label)

@@ -18,7 +18,10 @@ def test_the_guide_says_how_often_the_finder_warns(repository):
     counts = json.loads(labels_trust.RESULTS.read_text())
     assert labels_trust.PAGE.read_text() == labels_trust.page(counts)
     text = (repository / "docs" / "measured" / "labels.rst").read_text(encoding="utf-8")
-    for judges, start in (("default", "* Default judges:"), ("distances", "* Distances alone:")):
+    for judges, start in (
+        ("default", "* Default base models:"),
+        ("distances", "* Distances alone:"),
+    ):
         some = [count for count in counts if count["judges"] == judges]
         total = {name: sum(c[name] for c in some) for name in COUNTS}
         numbers = [int(n) for n in re.findall(r"\d+", text[text.index(start) :])[:9]]

@@ -107,7 +107,7 @@ def test_all_candidates_of_a_sensitivity_are_kept_and_a_measured_number_of_many_
 def test_settings_in_full_train(study, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     images, y = rng.integers(0, 256, (60, 32, 32, 3), dtype=np.uint8), np.arange(60) % 2
-    monkeypatch.setattr(full, "pictures", lambda folder, split: (images, y))
+    monkeypatch.setattr("benchmarks.papers.published.pictures", lambda folder, split: (images, y))
     np.savez(tmp_path / "cifar10h.npz", counts=np.ones((60, 10)))
     np.savez(tmp_path / "features.npz", train=rng.normal(size=(60, 3)))
     options = SimpleNamespace(

@@ -486,11 +486,11 @@ BAD = {
     ),
     "texts of several columns": (
         broken(y_true=[["a", "b"]] * 12),
-        "y_true must hold real numbers.*shares of people.*multilabel_calibration_error",
+        "y_true must hold real numbers.*soft labels.*multilabel_calibration_error",
     ),
     "shares of other classes": (
         broken(y_true=np.full((12, 3), 1 / 3)),
-        "y_true must hold a share for every class of y_proba, 4, got 3 columns",
+        "y_true must hold a fraction for every class of y_proba, 4, got 3 columns",
     ),
     "shares of other samples": (
         broken(y_true=np.full((11, 4), 0.25)),

@@ -1,4 +1,4 @@
-"""Labels that are shares of people: inference, names, the accumulator, chunks, displays."""
+"""Labels that are soft labels: inference, names, the accumulator, chunks, displays."""
 
 import numpy as np
 import pytest

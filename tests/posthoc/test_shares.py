@@ -83,7 +83,9 @@ def test_classes_and_names_of_columns():
         TemperatureScaling().fit(logits, pd.DataFrame(shares, columns=names))
     with pytest.raises(ValueError, match=r"^The rows of y must sum to 1.*multilabel_calibration"):
         TemperatureScaling().fit(logits, 0.5 * shares)
-    with pytest.raises(ValueError, match=r"^y must hold a share for every class of X, 3, got 2"):
+    with pytest.raises(
+        ValueError, match=r"^y must hold a fraction for every class of X, 3, got 2"
+    ):
         TemperatureScaling().fit(logits, np.full((150, 2), 0.5))
 
 

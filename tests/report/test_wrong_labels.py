@@ -72,5 +72,5 @@ def test_without_a_finder_there_is_no_section(flipped):
 
 def test_a_finder_and_shares_are_one_too_many(flipped):
     _, _, proba, finder = flipped
-    with pytest.raises(ValueError, match=r"^finder must be None if y_true holds shares of peo"):
+    with pytest.raises(ValueError, match=r"^finder must be None if y_true holds soft label"):
         CalibrationReport.from_predictions(finder.label_proba_, proba, finder=finder)

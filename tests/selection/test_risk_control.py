@@ -283,7 +283,7 @@ def test_as_many_samples_without_loss_as_without_error():
 
 
 def three_votes(n, seed, risk_at):
-    """Confidence, and the share of three people who agree; they err more where it is low."""
+    """Confidence, and the fraction of three people who agree; they err more where it is low."""
     rng = np.random.default_rng(seed)
     confidence = rng.uniform(size=n)
     return confidence, 1 - rng.binomial(3, risk_at(confidence)) / 3

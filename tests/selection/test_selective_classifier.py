@@ -354,7 +354,9 @@ def test_shares_have_the_columns_of_the_classes():
     named = SelectiveClassifier(FrozenEstimator(MODEL), risk=0.15).fit(X[CALIBRATION], frame)
     assert named.threshold_ == plain.threshold_
     assert named.error_rate_ == pytest.approx(plain.error_rate_)
-    with pytest.raises(ValueError, match="y must hold a share for every class of the classifier"):
+    with pytest.raises(
+        ValueError, match="y must hold a fraction for every class of the classifier"
+    ):
         plain.fit(X[CALIBRATION], np.full((1000, 2), 0.5))
     assert plain.threshold_ == named.threshold_
 

@@ -228,7 +228,7 @@ class TestShares:
             predictions.of_columns(columns), shares[np.arange(20), columns]
         )
         np.testing.assert_array_equal(predictions.of_class(2, slice(3, 9)), shares[3:9, 2])
-        with pytest.raises(ValueError, match=r"got shares of shape \(20, 3\)"):
+        with pytest.raises(ValueError, match=r"got soft labels of shape \(20, 3\)"):
             _ = predictions.codes
         plain = check_predictions([0, 2, 1], np.eye(3))
         assert plain.of_columns(np.array([0, 1, 1])).tolist() == [True, False, True]
@@ -250,7 +250,7 @@ class TestShares:
         ):
             with pytest.raises(ValueError, match=message):
                 match_soft_labels(shares, names, classes, 3)
-        with pytest.raises(ValueError, match="a share for every class of y_proba, 4, got 3"):
+        with pytest.raises(ValueError, match="a fraction for every class of y_proba, 4, got 3"):
             match_soft_labels(shares, None, None, 4)
 
 
