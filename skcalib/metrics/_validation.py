@@ -135,8 +135,8 @@ def validation_summary(
     freedom, on the scale of the logarithm (O/E ratio) or of the log-odds (AUROC). The standard
     errors of intercept and slope are those of leaving out one group (or sample) after the other
     (the jackknife, CR3 [2]_), which holds with few events where the plain sandwich is too small.
-    The guide gives the measured coverage. Intervals do not depend on the scale of weights, and are
-    wider the more these differ.
+    ``python -m benchmarks.risk_models`` measures their coverage. Intervals do not depend on the
+    scale of weights, and are wider the more these differ.
 
     The smooth curve is locally linear with a tricube kernel that reaches two thirds of the samples
     (lowess without robustness steps, as in the function val.prob of the R package rms). It is
