@@ -40,14 +40,13 @@ def small_limits(monkeypatch):
     monkeypatch.setattr(_data, "MANY_SAMPLES", 2000)
     monkeypatch.setattr(_data, "N_SAMPLED", 1000)
     monkeypatch.setattr(_sections, "MANY_SAMPLES", 2000)
-    monkeypatch.setattr(_sections, "MANY_SAMPLES", 2000)
 
 
 def test_a_report_of_very_many_samples_says_what_it_judged_on_a_part(small_limits):
     y, proba, _ = make_predictions(6000, temperature=1.6, random_state=0)
     found = CalibrationReport.from_predictions(y, proba).results_
     assert found["method"]["n_sampled"] == 1000
-    assert "are judged on 1\xa0000 of them" in found["warnings"][0]
+    assert "are tested on 1\xa0000 of them" in found["warnings"][0]
     assert found["summary"]["kind"] == "overconfident"
     # Averages are those of all samples, and so is the interval, from sums over bins.
     overall = found["group_tests"][0]
