@@ -162,7 +162,7 @@ SHARED = {
         "metrics._registry.choose_metric",
         "metrics._registry.metrics_to_minimize",
         "report._data.OF_FILES",
-        "report._data.alignment_of",
+        "report._data.find_alignment",
         "report._read.describe",
         "report._read.read_predictions",
     },
