@@ -182,7 +182,10 @@ def get_scorer(scoring: AnyMetric, **options: Any) -> ProbabilityScorer:
         given, options = given.name, given.options | options
     metric = find_metric(given)
     if metric is None or metric.greater_is_better is None:
-        raise ValueError(f"scoring must be one of {get_scorer_names()}, got {shorten(scoring)}.")
+        known = sorted(name for name, m in _BY_NAME.items() if m.greater_is_better is not None)
+        raise ValueError(
+            f"scoring must be one of {known} or of get_scorer_names(), got {shorten(scoring)}."
+        )
     return ProbabilityScorer(metric, options)
 
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from ..metrics._risk_model import LogisticFit, fit_logistic
 from ..utils._output import warn
@@ -112,7 +113,7 @@ class SigmoidCalibration(PostHocCalibrator):
                 "The scores separate the classes: the slope has no finite best value, and is that "
                 f"of the last step, {fit.slope:.3g}. Use more samples, or TemperatureScaling."
             )
-        self._fitted = fit
+        self._intercepts = fit.intercept
         self.slope_ = fit.slope
         self.intercept_ = fit.intercept[1:] - fit.intercept[0]
         self.slope_se_, self.intercept_se_ = _standard_errors(fit, logits, shares, weight, groups)
@@ -120,10 +121,11 @@ class SigmoidCalibration(PostHocCalibrator):
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
         logits = logits.astype(np.result_type(logits.dtype, np.float32), copy=False)
-        return np.exp(self._fitted.log_proba(logits))
+        scaled = self.slope_ * logits.astype(np.float64) + self._intercepts
+        return softmax(scaled, axis=1).astype(logits.dtype, copy=False)
 
     def _formula(self) -> dict[str, Any]:
-        return make_linear_formula(coef=self.slope_, intercept=self._fitted.intercept)
+        return make_linear_formula(coef=self.slope_, intercept=self._intercepts)
 
 
 def _standard_errors(
