@@ -51,8 +51,10 @@ def main(folder: Path) -> None:
         page = path.relative_to(HERE).with_suffix("").as_posix()
         for word in re.findall(r"^   ! single: (.*)$", path.read_text(), re.MULTILINE):
             asked += 1
-            if results(index, word)[:1] != [page]:
-                lost.append(f"{word}: {results(index, word)[:3]} before {page}")
+            # The index and the query are lowercase on the site.
+            found = results(index, word.lower())
+            if found[:1] != [page]:
+                lost.append(f"{word}: {found[:3]} before {page}")
     print(f"{asked - len(lost)} of {asked} words find their page first")
     sys.exit("\n".join(lost) or (0 if asked else "no words"))
 

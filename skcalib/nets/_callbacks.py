@@ -205,7 +205,7 @@ class CalibrationScoring(EpochScoring):
     on_train : bool, default=False
         Whether to score the training samples instead of the validation samples.
     name : str, default=None
-        Name in the history; None means "valid_" and the short name of the metric, such as
+        Name in the history; None means ``valid_`` and the short name of the metric, such as
         "valid_ece", with `on_train` "train_ece".
     use_caching : bool, default=True
         Whether to use the outputs of the epoch's own steps rather than predict anew.
