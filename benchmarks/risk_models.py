@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.risk_models [--out FILE]``. Risk models with normal log-odds; the outcomes
 of a patient's visits come from correlated normal numbers. A table of how often 95 % intervals
-hold the value of 200 000 samples; hours on one core.
+hold the value of 200 000 samples, setting after setting; it takes hours on one core.
 """
 
 from collections.abc import Iterator

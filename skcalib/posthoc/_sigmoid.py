@@ -50,7 +50,7 @@ class SigmoidCalibration(PostHocCalibrator):
 
     See Also
     --------
-    TemperatureScaling : A slope alone, and a uniform component.
+    TemperatureScaling : A slope alone.
     VectorScaling : A slope for every class.
     skcalib.metrics.validation_summary : Whether an update is needed: slope and calibration in the
         large with intervals.
