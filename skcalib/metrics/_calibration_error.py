@@ -252,8 +252,8 @@ def expected_calibration_error(
     Raises
     ------
     ValueError
-        If probabilities are NaN, outside [0, 1] by more than 1e-5 or sum to something other
-        than 1 by more than 1e-3, if labels are unknown, or if lengths differ.
+        If probabilities are NaN, if they are outside [0, 1] or their rows off a sum of 1 by more
+        than 1e-3, if labels are unknown, or if lengths differ.
 
     See Also
     --------

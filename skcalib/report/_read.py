@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ..utils._output import ignoring, import_optional, warn
-from ..utils._proba import RANGE_TOLERANCE, ROW_SUM_TOLERANCE
+from ..utils._proba import TOLERANCE
 
 # Names of a column of labels, the likeliest first.
 LABELS = (
@@ -311,7 +311,7 @@ class _File:
         fault = ~((numbers >= low) & (numbers <= high))
         if fault.any():
             row = int(fault.argmax())
-            percent = high <= 1 + RANGE_TOLERANCE and fault.mean() > 0.5
+            percent = high <= 1 + TOLERANCE and fault.mean() > 0.5
             percent &= bool(((numbers >= 0) & (numbers <= 100)).all())
             raise ValueError(
                 f"Column {name!r} of {self.path} must hold {what}, got "
@@ -322,7 +322,7 @@ class _File:
 
     def probabilities(self, name: str) -> NDArray[np.float64]:
         """Return a column of probabilities."""
-        low, high = -RANGE_TOLERANCE, 1 + RANGE_TOLERANCE
+        low, high = -TOLERANCE, 1 + TOLERANCE
         return self.numbers(name, "probabilities in [0, 1]", low, high).clip(0, 1)
 
 
@@ -1155,7 +1155,7 @@ def _is_0_or_1(values: NDArray[np.float64]) -> bool:
 
 
 def _sum_to_1(columns: list[NDArray[np.float64]]) -> bool:
-    return bool(np.abs(np.sum(columns, axis=0) - 1).max() <= ROW_SUM_TOLERANCE)
+    return bool(np.abs(np.sum(columns, axis=0) - 1).max() <= TOLERANCE)
 
 
 def _says_the_same(
@@ -1165,7 +1165,7 @@ def _says_the_same(
     other_classes: list[str | None],
 ) -> bool:
     """Tell whether candidates hold the same probabilities, or one the largest of the other."""
-    alike = lambda a, b: bool(np.allclose(a, b, rtol=0, atol=ROW_SUM_TOLERANCE))
+    alike = lambda a, b: bool(np.allclose(a, b, rtol=0, atol=TOLERANCE))
     if values.ndim == others.ndim:
         order = [other_classes.index(k) if k in other_classes else -1 for k in classes]
         if values.ndim == 1:

@@ -36,9 +36,9 @@ from ._numeric import iter_blocks
 # Probabilities are read in blocks of rows that stay in cache: each block is checked, and the
 # caller of :func:`iter_proba_blocks` works on it while it is still there. Nothing is copied.
 
-# Tolerances for the rounding of a value, and of a row sum in low precision.
-RANGE_TOLERANCE = 1e-5
-ROW_SUM_TOLERANCE = 1e-3
+# Tolerance for the rounding of values beyond 0 and 1 and of row sums, in low precision: where a
+# sum may be off, so may the only large entry of its row.
+TOLERANCE = 1e-3
 # Least probability that a logarithm or a ratio is taken of. A 0 from counted votes or rounding has
 # an unknown logit; an infinite one would let a single sample decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
@@ -85,9 +85,9 @@ def iter_proba_blocks(
 def _block_is_valid(block: Any) -> bool:
     """Return whether all values are in [0, 1] and all rows sum to 1, within the tolerances."""
     xp = np if isinstance(block, np.ndarray) else back_end(block)[0]
-    # In the dtype of the block, so that 1.00001 rounded to float32 is within the tolerance.
+    # In the dtype of the block, so that 1.001 rounded to float32 is within the tolerance.
     kind = np.float64 if block.dtype == xp.float64 else np.float32
-    lowest, highest = kind(-RANGE_TOLERANCE), kind(1 + RANGE_TOLERANCE)
+    lowest, highest = kind(-TOLERANCE), kind(1 + TOLERANCE)
     minimum = block.min()
     # Not `minimum < lowest`, which would let NaN pass.
     if not minimum >= lowest:
@@ -100,7 +100,7 @@ def _block_is_valid(block: Any) -> bool:
     largest = sums.max()
     off = max(float(largest) - 1, 1 - float(sums.min()))
     # Not `off > ...`, which would let NaN pass.
-    if not (off <= ROW_SUM_TOLERANCE or off <= _rounding_of_half(block)):
+    if not (off <= TOLERANCE or off <= _rounding_of_half(block)):
         return False
     # Non-negative rows that sum to at most 1 hold nothing above 1: no pass for the maximum.
     return bool((minimum >= 0 and largest <= highest) or block.max() <= highest)
@@ -122,7 +122,7 @@ def _rounding_of_half(block: Any) -> float:
 def _explain_block(block: NDArray[Any], start: int, name: str) -> None:
     """Raise for the first fault of an invalid block."""
     matrix = block if block.ndim == 2 else block[:, np.newaxis]
-    lowest, highest = block.dtype.type(-RANGE_TOLERANCE), block.dtype.type(1 + RANGE_TOLERANCE)
+    lowest, highest = block.dtype.type(-TOLERANCE), block.dtype.type(1 + TOLERANCE)
     for fault, rule in (
         (np.isnan(matrix), "must not contain NaN"),
         (matrix < lowest, "must hold probabilities in [0, 1]"),

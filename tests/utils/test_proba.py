@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from skcalib.metrics import expected_calibration_error, predictive_entropy
 from skcalib.metrics._per_sample import check_logits
 from skcalib.utils import _numeric
 from skcalib.utils._numeric import binomial_interval, iter_blocks
 from skcalib.utils._proba import (
-    ROW_SUM_TOLERANCE,
+    TOLERANCE,
     as_proba,
     check_proba_matrix,
     check_values,
@@ -62,7 +63,7 @@ def test_blocks_cover_all_rows_once(monkeypatch, shape, dtype):
 
 
 @pytest.mark.parametrize("row", [0, 99, 100, 499])
-@pytest.mark.parametrize("value", [np.nan, -1e-4, 1 + 1e-4, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, -2e-3, 1 + 2e-3, np.inf, -np.inf])
 def test_a_single_bad_value_is_found_and_named(monkeypatch, row, value):
     monkeypatch.setattr(_numeric, "BLOCK_SIZE", 300)
     proba = np.full((500, 3), 1 / 3)
@@ -93,19 +94,26 @@ def test_the_fault_is_named_and_not_what_is_within_the_tolerance():
 
 
 def test_value_above_one_hidden_by_a_negative_one():
-    # The rows sum to 1 within their tolerance, the values are beyond theirs.
-    with pytest.raises(ValueError, match=r"got 1.0005 in row 0"):
-        check_proba_matrix([[1.0005, 0.0], [0.5, 0.5]])
-    with pytest.raises(ValueError, match=r"got -0.0005 in row 1"):
-        check_proba_matrix([[0.5, 0.5], [1.0, -0.0005]])
+    # The rows sum to 1, the values are outside.
+    with pytest.raises(ValueError, match=r"got 1.0015 in row 0"):
+        check_proba_matrix([[1.0015, -0.0005, -0.0009], [0.5, 0.5, 0]])
+    with pytest.raises(ValueError, match=r"got -0.0015 in row 1"):
+        check_proba_matrix([[0.5, 0.5, 0], [1.0005, -0.0015, 0.001]])
+
+
+def test_an_entry_may_be_off_as_much_as_the_sum_of_its_row():
+    y_proba = np.array([[1.0009, 0.0], [-0.0009, 1.0], [0.5, 0.5009]])
+    check_proba_matrix(y_proba)
+    assert np.isfinite(predictive_entropy(y_proba)).all()
+    assert expected_calibration_error([0, 1, 1], y_proba) == pytest.approx(0.4991 / 3, abs=1e-3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tolerance_of_values_is_kept_in_the_dtype(dtype):
-    check_proba_matrix(np.array([[1.00001, 0], [-0.00001, 1]], dtype=dtype))
-    check_values(np.array([1.00001, -0.00001], dtype=dtype))
+    check_proba_matrix(np.array([[1.001, -0.0005], [-0.0009, 1]], dtype=dtype))
+    check_values(np.array([1.001, -0.001], dtype=dtype))
     with pytest.raises(ValueError, match=r"must hold probabilities in \[0, 1\]"):
-        check_values(np.array([1.00002], dtype=dtype))
+        check_values(np.array([1.00101], dtype=dtype))
 
 
 def test_values_are_checked_as_the_blocks_are_read(monkeypatch):
@@ -177,7 +185,7 @@ def test_row_sums_of_half_precision_follow_the_format():
     torch = pytest.importorskip("torch")
     logits = 3 * torch.randn(500, 300, generator=torch.Generator().manual_seed(0))
     rounded = torch.softmax(logits, dim=1).to(torch.bfloat16)
-    assert (rounded.double().sum(dim=1) - 1).abs().max() > ROW_SUM_TOLERANCE
+    assert (rounded.double().sum(dim=1) - 1).abs().max() > TOLERANCE
     assert check_proba_matrix(rounded).dtype == np.float32
     check_proba_matrix(torch.softmax(logits, dim=1).half())
     # The same error in float32 is none of rounding.
