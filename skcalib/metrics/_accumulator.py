@@ -31,8 +31,8 @@ from ._calibration_error import (
     residual_norm,
     sum_bins,
 )
-from ._e_values import Evidence, e_value_of_sums, log_ratios
-from ._intervals import interval_of_bins
+from ._e_values import Evidence, combine_e_values, sum_log_ratios
+from ._intervals import compute_binned_interval
 from ._per_sample import (
     brier_scores,
     classes_of_chunks,
@@ -124,10 +124,10 @@ class _MeanLoss(Summed):
 
 class _EValue(Summed):
     def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-        return log_ratios(predictions)
+        return sum_log_ratios(predictions)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return e_value_of_sums(sums).e_value
+        return combine_e_values(sums).e_value
 
 
 _OF_BINS: dict[str, Summed] = {"ece": _ECE(), "mce": _MCE(), "debiased_ece": _DebiasedECE()}
@@ -176,7 +176,7 @@ class CalibrationAccumulator:
     n_bins : int, default=15
         Number of bins of equal width, at least 1. Not used where `edges` is given.
     norm : {"l1", "l2", "max"}, default="l1"
-        How the gaps of the bins are combined, see :func:`expected_calibration_error`.
+        How the residuals of the bins are combined, see :func:`expected_calibration_error`.
     metrics : sequence of str or callable, default=()
         Metrics with sums of their own to keep as well, each of which takes a pass over the
         probabilities: "classwise_ece" (three sums for every bin of every class), "smooth_ece"
@@ -290,7 +290,7 @@ class CalibrationAccumulator:
 
     def _update(self, y_true: ArrayLike, y_proba: ArrayLike, sample_weight: Any) -> Self:
         if is_chunked(y_proba):
-            total = self + _summed_over_chunks(self._empty(), y_true, y_proba, sample_weight)
+            total = self + _sum_over_chunks(self._empty(), y_true, y_proba, sample_weight)
             self.sums_, self.metric_sums_ = total.sums_, total.metric_sums_
             self.classes_, self._columns = total.classes_, total._columns
             return self
@@ -408,7 +408,7 @@ class CalibrationAccumulator:
         if not isinstance(n_resamples, Integral) or n_resamples < 1:
             raise ValueError(f"n_resamples must be an integer of at least 1, got {n_resamples!r}.")
         self._check_not_empty()
-        return interval_of_bins(
+        return compute_binned_interval(
             *rules[name], self.sums_, confidence_level, n_resamples, random_state
         )
 
@@ -460,7 +460,7 @@ class CalibrationAccumulator:
         >>> e_value > 20, pvalue < 0.05
         (True, True)
         """
-        return e_value_of_sums(self._sums_of_evidence())
+        return combine_e_values(self._sums_of_evidence())
 
     def _sums_of_evidence(self) -> NDArray[np.float64]:
         if "e_value" not in self.metric_sums_:
@@ -486,7 +486,7 @@ class CalibrationAccumulator:
         >>> CalibrationAccumulator.from_json(stream.to_json())
         CalibrationAccumulator(n_bins=5, samples=3, expected_calibration_error=0.1667)
         """
-        state = {name: _plain(getattr(self, name)) for name in _STATE}
+        state = {name: _as_plain(getattr(self, name)) for name in _STATE}
         return json.dumps({"format": _FORMAT, **state}, allow_nan=False)
 
     @classmethod
@@ -592,7 +592,7 @@ class CalibrationAccumulator:
         named = {"labels": "labels", "pos_label": "pos_label"}
         named |= {"classes_": "classes", "_columns": "classes"}
         for name, what in named.items():
-            setattr(total, name, _common(getattr(self, name), getattr(other, name), what))
+            setattr(total, name, _check_common(getattr(self, name), getattr(other, name), what))
         total.sums_ = self.sums_ + other.sums_
         total.metric_sums_ = {
             name: kept + other.metric_sums_[name] for name, kept in self.metric_sums_.items()
@@ -604,14 +604,14 @@ class CalibrationAccumulator:
         return copy(self) if isinstance(other, int) and other == 0 else NotImplemented
 
 
-def _plain(value: Any) -> Any:
+def _as_plain(value: Any) -> Any:
     """Return a value as dicts, lists and numbers, which JSON can hold."""
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: _as_plain(part) for name, part in value.items()}
     return np.asarray(value).tolist()  # None and text as they are
 
 
-def _common(some: Any, other: Any, what: str) -> Any:
+def _check_common(some: Any, other: Any, what: str) -> Any:
     """Return the common value of two accumulators; None is unknown and fits any value."""
     if some is None or other is None:
         return other if some is None else some
@@ -640,7 +640,7 @@ def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def _summed_over_chunks(
+def _sum_over_chunks(
     empty: CalibrationAccumulator, y_true: Any, y_proba: Any, sample_weight: Any
 ) -> CalibrationAccumulator:
     """Return the sum over the chunks, each added to a copy of `empty`, which has no samples."""
@@ -650,10 +650,12 @@ def _summed_over_chunks(
     if empty.classes_ is None and empty.labels is None:
         # One chunk alone may lack a class that another chunk has.
         empty.labels = classes_of_chunks(labels, proba.shape[1:], empty.pos_label)
-    return reduce_chunks(partial(_updated, empty), add, proba, labels, weight)
+    return reduce_chunks(partial(_update_empty, empty), add, proba, labels, weight)
 
 
-def _updated(empty: Any, y_proba: NDArray, y_true: NDArray, sample_weight: NDArray | None) -> Any:
+def _update_empty(
+    empty: Any, y_proba: NDArray, y_true: NDArray, sample_weight: NDArray | None
+) -> Any:
     accumulator = copy(empty)
     # Weights of 0 everywhere are an error for a call, but not for one of many chunks.
     if sample_weight is not None and len(sample_weight) == len(y_true) and not sample_weight.any():

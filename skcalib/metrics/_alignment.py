@@ -161,14 +161,14 @@ def check_alignment(
         return []
     known = _sorted_pair(y_true, y_proba) if labels is None else labels
     given = check_predictions(y_true, y_proba, labels=known)
-    codes = given.truth.argmax(axis=1) if given.has_shares else given.truth
+    codes = given.truth.argmax(axis=1) if given.is_soft else given.truth
     found: list[Diagnosis | None] = [diagnose_index(y_true, y_proba, given.proba, codes)]
     if labels is None:
-        is_true = not given.has_shares and as_array(y_true, name="y_true").dtype == bool
+        is_true = not given.is_soft and as_array(y_true, name="y_true").dtype == bool
         found.append(diagnose_columns(given.proba, codes, given.classes, is_true=is_true))
     if not any(found):  # columns or rows in another order fit other rows no worse
         found.append(diagnose_rows(given.proba, codes))
-    if given.has_shares:
+    if given.is_soft:
         found.append(diagnose_swapped(given.truth, given.proba))
     return [str(diagnosis) for diagnosis in found if diagnosis is not None]
 

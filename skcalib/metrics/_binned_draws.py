@@ -1,9 +1,9 @@
-"""Calibration errors as norms of gaps, for fast and valid intervals and tests.
+"""Calibration errors as norms of residuals, for fast and valid intervals and tests.
 
-A gap is a weighted sum over samples of confidence minus correctness. The errors of this package
-are norms of gaps: those of bins, of the bins of every class, the cumulative sums up to every
-confidence, or the gaps smoothed by a kernel. Once every sample has its cell, a resample costs one
-sum over the samples.
+A residual is a weighted sum over samples of confidence minus correctness. The errors of this
+package are norms of residuals: those of bins, of the bins of every class, the cumulative sums up
+to every confidence, or the residuals smoothed by a kernel. Once every sample has its bin, a
+resample costs one sum over the samples.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from ..utils._numeric import bin_index, quantile_edges, uniform_edges
 from ._calibration_error import get_kind
 from ._smooth import error_of_excess, smooth_on_grid
 
-# Most cells of the Kolmogorov-Smirnov error, whose maximum is taken over their edges. With fewer
-# distinct confidences, each is a cell.
+# Most bins of the Kolmogorov-Smirnov error, whose maximum is taken over their edges. With fewer
+# distinct confidences, each is a bin.
 _N_GROUPS = 1000
 # Steps of the grid of the smooth error within a bandwidth, and in all. A sample goes to the
 # nearest point, off by a thirtieth of the bandwidth at most.
 _STEPS_PER_BANDWIDTH = 16
 _MOST_STEPS = 2**13
-# Counts of resampled samples, and gaps whose norm is taken, at once: 16 and 8 megabytes.
+# Counts of resampled samples, and residuals whose norm is taken, at once: 16 and 8 megabytes.
 _COUNTS_PER_BLOCK = 2**21
 _RESIDUALS_PER_BLOCK = 2**20
 # From so many samples on, those of nearly equal confidence are drawn together. 200 resamples and
 # as many draws of labels take .8 s for 131 072 samples and 1.2 s for a million; one by one, 1.2 s
 # and 9.6 s.
 _MERGED = 2**17
-# With gaps (..., n_classes, n_cells), the mean of the norms over the classes.
+# With residuals (..., n_classes, n_bins), the mean of the norms over the classes.
 _NORMS: dict[str, Callable[[NDArray], NDArray]] = {
-    "l1": lambda gaps: np.abs(gaps).sum(axis=-1).mean(axis=-1),
-    "l2": lambda gaps: np.sqrt(np.square(gaps).sum(axis=-1)).mean(axis=-1),
-    "max": lambda gaps: np.abs(gaps).max(axis=-1).mean(axis=-1),
+    "l1": lambda residuals: np.abs(residuals).sum(axis=-1).mean(axis=-1),
+    "l2": lambda residuals: np.sqrt(np.square(residuals).sum(axis=-1)).mean(axis=-1),
+    "max": lambda residuals: np.abs(residuals).max(axis=-1).mean(axis=-1),
 }
 
 
 class Draws(NamedTuple):
-    """Gaps of resamples, (n_draws, n_classes, n_cells), and the bias that "debiased" subtracts."""
+    """Residuals of resamples, (n_draws, n_classes, n_bins), and the bias of the debiased error."""
 
-    gaps: NDArray[np.float64]
+    residuals: NDArray[np.float64]
     chance: NDArray[np.float64]
 
 
@@ -87,11 +87,12 @@ class OneSeed(NamedTuple):
 
 
 class ResidualError:
-    """A calibration error as the norm of gaps in cells, which can be resampled.
+    """A calibration error as the norm of residuals in bins, which can be resampled.
 
-    `rule` defines the gaps, see :meth:`_gaps`: "bins", "debiased", "ks", "smooth" or "kernel". The
-    error is their `norm`: "l1", "l2" or "max"; with `squared` the metric returns its square.
-    `index` (n_samples, n_columns) has the cell of every sample in every column, out of `n_cells`.
+    `rule` defines the residuals, see :meth:`_compute_draws`: "bins", "debiased", "ks", "smooth" or
+    "kernel". The error is their `norm`: "l1", "l2" or "max"; with `squared` the metric returns its
+    square.
+    `index` (n_samples, n_columns) has the bin of every sample in every column, out of `n_bins`.
     For one column, `codes` are 0 or 1. Samples of one of the `groups`, numbered from 0, are
     resampled together. `bandwidth` is that of the smooth error. With `counts`, the weight of a
     sample is the number of samples that it stands for.
@@ -102,7 +103,7 @@ class ResidualError:
         rule: str,
         norm: str,
         index: NDArray[np.intp],
-        n_cells: int,
+        n_bins: int,
         codes: NDArray[np.intp],
         proba: NDArray[Any],
         weight: NDArray[np.float64],
@@ -113,35 +114,35 @@ class ResidualError:
     ) -> None:
         self.rule, self.norm, self.bandwidth, self.squared = rule, norm, bandwidth, squared
         self.counts = counts
-        self.n_cells = n_cells
-        # Cells are numbered over all columns, as the columns of the matrices are.
-        kind = np.int32 if max(index.size, index.shape[1] * n_cells) < 2**31 else np.int64
-        self.cells = np.add(index, n_cells * np.arange(index.shape[1]), dtype=kind)
+        self.n_bins = n_bins
+        # Bins are numbered over all columns, as the columns of the matrices are.
+        kind = np.int32 if max(index.size, index.shape[1] * n_bins) < 2**31 else np.int64
+        self.bins = np.add(index, n_bins * np.arange(index.shape[1]), dtype=kind)
         self.codes, self.proba, self.weight, self.groups = codes, proba, weight, groups
         column = np.arange(index.shape[1])
         self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
-        # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells). In
+        # Sums over bins are products with these, of shape (n_samples, n_columns * n_bins). In
         # float64: a rounded statistic would exceed equal errors by chance.
-        gap = proba.reshape(index.shape).astype(np.float64)
-        gap -= self._is_correct
-        self._gap = self._matrix(gap)
-        needs_mass, debiased = norm != "l1" and rule != "ks", rule == "debiased"
-        self._mass = self._matrix(np.ones(index.shape)) if needs_mass else None
-        self._correct = self._matrix(self._is_correct) if debiased else None
+        residual = proba.reshape(index.shape).astype(np.float64)
+        residual -= self._is_correct
+        self._residuals = self._make_matrix(residual)
+        needs_weight, debiased = norm != "l1" and rule != "ks", rule == "debiased"
+        self._bin_weight = self._make_matrix(np.ones(index.shape)) if needs_weight else None
+        self._correct = self._make_matrix(self._is_correct) if debiased else None
         self.observed = self.draws(np.ones((1, len(index))))
         self.statistic = float(self.errors(self.observed)[0])
 
-    def with_larger_cells(self, fewest: int) -> ResidualError | None:
-        """Return the error of cells merged to about `fewest` samples; None if none need merging.
+    def merge_bins(self, fewest: int) -> ResidualError | None:
+        """Return the error of bins merged to about `fewest` samples; None if none need merging.
 
-        Neighboring cells are merged, class by class. The true error does not grow: merging can
-        only cancel gaps.
+        Neighboring bins are merged, class by class. The true error does not grow: merging can
+        only cancel residuals.
         """
-        n_columns = self.cells.shape[1]
-        index = self.cells - self.n_cells * np.arange(n_columns)
+        n_columns = self.bins.shape[1]
+        index = self.bins - self.n_bins * np.arange(n_columns)
         is_sparse = False
         for column in index.T if self.rule in ("bins", "debiased") else []:
-            count = self._n_samples_of(column)
+            count = self._count_samples(column)
             if count.sum() < fewest * np.count_nonzero(count):
                 start = np.cumsum(count) - count
                 column[:] = np.unique(start // fewest, return_inverse=True)[1][column]
@@ -151,99 +152,101 @@ class ResidualError:
         return type(self)(
             self.rule,
             self.norm,
-            *(index, self.n_cells, self.codes, self.proba, self.weight, self.groups),
+            *(index, self.n_bins, self.codes, self.proba, self.weight, self.groups),
             squared=self.squared,
             counts=self.counts,
         )
 
-    def _n_samples_of(self, cells: NDArray[np.intp]) -> NDArray[Any]:
-        """Return the number of samples, or of groups, in every cell of a column."""
+    def _count_samples(self, bins: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the number of samples, or of groups, in every bin of a column."""
         if self.groups is not None:
-            cells = np.unique(np.stack([cells, self.groups]), axis=1)[0]
-        return np.bincount(cells, self.weight if self.counts else None, self.n_cells)
+            bins = np.unique(np.stack([bins, self.groups]), axis=1)[0]
+        return np.bincount(bins, self.weight if self.counts else None, self.n_bins)
 
-    def _matrix(self, values: NDArray) -> csr_array:
-        """Return weights times values as a matrix (n_samples, n_columns * n_cells).
+    def _make_matrix(self, values: NDArray) -> csr_array:
+        """Return weights times values as a matrix (n_samples, n_columns * n_bins).
 
         The `values` are overwritten if they are float64.
         """
-        n, n_columns = self.cells.shape
+        n, n_columns = self.bins.shape
         values = values.astype(np.float64, copy=False)
         values *= self.weight[:, np.newaxis]
-        ends = n_columns * np.arange(n + 1, dtype=self.cells.dtype)
-        size = n_columns * self.n_cells
-        return csr_array((values.ravel(), self.cells.ravel(), ends), shape=(n, size))
+        ends = n_columns * np.arange(n + 1, dtype=self.bins.dtype)
+        size = n_columns * self.n_bins
+        return csr_array((values.ravel(), self.bins.ravel(), ends), shape=(n, size))
 
-    def _sums(self, columns: Iterable[Any]) -> NDArray[np.float64]:
-        """Return the sums over cells of the weights times columns of values, (n_columns, n_cells).
+    def _sum_by_bin(self, columns: Iterable[Any]) -> NDArray[np.float64]:
+        """Return the sums over bins of the weights times columns of values, (n_columns, n_bins).
 
-        Column by column: a matrix of all columns would take as much memory as the gaps.
+        Column by column: a matrix of all columns would take as much memory as the residuals.
         """
         sums = [
-            np.bincount(cells - k * self.n_cells, self.weight * values, self.n_cells)
-            for k, (cells, values) in enumerate(zip(self.cells.T, columns))
+            np.bincount(bins - k * self.n_bins, self.weight * values, self.n_bins)
+            for k, (bins, values) in enumerate(zip(self.bins.T, columns))
         ]
         return np.stack(sums)
 
     def bootstrap(self, seeds: NDArray[np.int64] | OneSeed) -> list[Draws]:
-        """Return the gaps of samples, or of groups, drawn with replacement."""
-        n, drawn = len(self.cells), []
+        """Return the residuals of samples, or of groups, drawn with replacement."""
+        n, drawn = len(self.bins), []
         if isinstance(seeds, OneSeed):
             return [self.draws(counts) for counts in seeds.counts(n, self.groups)]
         for part in np.array_split(seeds, -(-len(seeds) * n // _COUNTS_PER_BLOCK)):
-            counts = [drawn_counts(seed, n, self.groups) for seed in part]
+            counts = [draw_counts(seed, n, self.groups) for seed in part]
             drawn.append(self.draws(np.array(counts, dtype=np.float64)))
         return drawn
 
     def by_chance(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
         """Return the errors of labels drawn from the probabilities."""
         if isinstance(seeds, OneSeed):
-            return self._of_one_seed(seeds)
-        n, n_columns = self.cells.shape
-        stated = self._sums(self.proba.reshape(self.cells.shape).T)
-        mass, values = self._sums(repeat(1.0)), []
-        for part in np.array_split(seeds, -(-len(seeds) * stated.size // _RESIDUALS_PER_BLOCK)):
-            drawn = np.empty((len(part), *stated.shape))
-            for codes, correct in zip(drawn_labels(self.proba, part), drawn):
+            return self._draw_at_once(seeds)
+        n, n_columns = self.bins.shape
+        predicted = self._sum_by_bin(self.proba.reshape(self.bins.shape).T)
+        bin_weight, values = self._sum_by_bin(repeat(1.0)), []
+        for part in np.array_split(seeds, -(-len(seeds) * predicted.size // _RESIDUALS_PER_BLOCK)):
+            drawn = np.empty((len(part), *predicted.shape))
+            for codes, correct in zip(draw_labels(self.proba, part), drawn):
                 row = np.arange(n) if n_columns > 1 else np.flatnonzero(codes)
                 column = codes[row] if n_columns > 1 else 0
-                cell = self.cells[row, column]
-                correct[:] = np.bincount(cell, self.weight[row], stated.size).reshape(stated.shape)
-            values += self.errors_of_correct(stated, mass, drawn).tolist()
+                index = self.bins[row, column]
+                correct[:] = np.bincount(index, self.weight[row], predicted.size).reshape(
+                    predicted.shape
+                )
+            values += self.errors_of_correct(predicted, bin_weight, drawn).tolist()
         return values
 
-    def _of_one_seed(self, seeds: OneSeed) -> list[float]:
+    def _draw_at_once(self, seeds: OneSeed) -> list[float]:
         """Return the same as :meth:`by_chance`, all draws of a block at once."""
-        n, n_columns = self.cells.shape
-        cells = self._matrix(np.ones(self.cells.shape))
-        stated = (np.ones(n) @ (self._gap + self._matrix(self._is_correct))).reshape(n_columns, -1)
-        mass, values = (np.ones(n) @ cells).reshape(n_columns, -1), []
+        n, n_columns = self.bins.shape
+        bins = self._make_matrix(np.ones(self.bins.shape))
+        predicted = (np.ones(n) @ (self._residuals + self._make_matrix(self._is_correct))).reshape(
+            n_columns, -1
+        )
+        bin_weight, values = (np.ones(n) @ bins).reshape(n_columns, -1), []
         for codes in seeds.labels(self.proba):
             if n_columns == 1:
-                correct = codes @ cells
+                correct = codes @ bins
             else:
-                correct = np.stack([(codes == k) @ cells for k in range(n_columns)], axis=1)
+                correct = np.stack([(codes == k) @ bins for k in range(n_columns)], axis=1)
                 of_column = np.arange(n_columns)
                 correct = correct.reshape(len(codes), n_columns, n_columns, -1)
                 correct = correct[:, of_column, of_column]
-            drawn = correct.reshape(len(codes), *stated.shape)
-            values += self.errors_of_correct(stated, mass, drawn).tolist()
+            drawn = correct.reshape(len(codes), *predicted.shape)
+            values += self.errors_of_correct(predicted, bin_weight, drawn).tolist()
         return values
 
     def by_signs(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
-        """Return the errors with the gaps of every group times a random sign: the wild bootstrap.
+        """Return the errors with every group's residuals times a random sign: the wild bootstrap.
 
-        If the model is calibrated, the gaps of a group have mean 0, however alike its samples are,
-        and groups are independent.
+        If the model is calibrated, the residuals of a group have mean 0, however alike its samples
+        are, and groups are independent.
         """
-        samples = np.arange(len(self.cells))
+        samples = np.arange(len(self.bins))
         members = csr_array((np.ones(len(samples)), (self.groups, samples)))
-        of_groups = members @ self._gap
-        mass, correct = (
-            None if m is None else (np.ones(len(samples)) @ m).reshape(-1, self.n_cells)
-            for m in (self._mass, self._correct)
-        )
-        values = []
+        of_groups = members @ self._residuals
+        once, values = np.ones((1, len(samples))), []
+        bin_weight = self._sum_matrix(once, self._bin_weight)
+        correct = self._sum_matrix(once, self._correct)
         if isinstance(seeds, OneSeed):
             seeds = seeds.several()
         for part in np.array_split(
@@ -251,88 +254,98 @@ class ResidualError:
         ):
             generators = map(np.random.default_rng, part)
             signs = np.array([rng.choice([-1.0, 1.0], members.shape[0]) for rng in generators])
-            drawn = (signs @ of_groups).reshape(len(part), -1, self.n_cells)
+            drawn = (signs @ of_groups).reshape(len(part), -1, self.n_bins)
             total = np.full(len(part), self.weight.sum())
-            values += self.errors(self._gaps(drawn, mass, correct, total)).tolist()
+            values += self.errors(self._compute_draws(drawn, bin_weight, correct, total)).tolist()
         return values
 
-    def by_stated(self) -> NDArray[np.float64]:
-        """Return the variance under calibration of every gap, for bins and the norm "l1".
+    def compute_null_variance(self) -> NDArray[np.float64]:
+        """Return the variance under calibration of every residual, for bins and the norm "l1".
 
         It is ``sum_i w_i^2 p_i (1 - p_i) / (sum_i w_i)^2``, with w_i in place of w_i^2 if weights
         are counts.
         """
-        stated = (p.astype(np.float64) for p in self.proba.reshape(self.cells.shape).T)
+        predicted = (p.astype(np.float64) for p in self.proba.reshape(self.bins.shape).T)
         # Samples that a count stands for have independent outcomes.
         times = 1.0 if self.counts else self.weight
-        sums = self._sums(p * (1 - p) * times for p in stated)
+        sums = self._sum_by_bin(p * (1 - p) * times for p in predicted)
         return sums.ravel() / self.weight.sum() ** 2
 
     def errors_of_correct(
-        self, stated: NDArray, mass: NDArray, correct: NDArray
+        self, predicted: NDArray, bin_weight: NDArray, correct: NDArray
     ) -> NDArray[np.float64]:
-        """Return the errors for drawn sums `correct` over cells, (n_draws, n_columns, n_cells).
+        """Return the errors for drawn sums `correct` over bins, (n_draws, n_columns, n_bins).
 
-        The sums of confidence and of weight, (n_columns, n_cells), are the same for all draws.
+        The sums of confidence and of weight, (n_columns, n_bins), are the same for all draws.
         """
         total = np.full(len(correct), self.weight.sum())
-        return self.errors(self._gaps(stated - correct, mass, correct, total))
+        return self.errors(self._compute_draws(predicted - correct, bin_weight, correct, total))
 
     def draws(self, counts: NDArray[np.float64]) -> Draws:
-        """Return the gaps of samples that are counted as often as `counts`, (n_draws, n)."""
-        gap, mass, correct = (
-            None if m is None else (counts @ m).reshape(len(counts), -1, self.n_cells)
-            for m in (self._gap, self._mass, self._correct)
-        )
-        return self._gaps(gap, mass, correct, counts @ self.weight)
+        """Return the residuals of samples that are counted as often as `counts`, (n_draws, n)."""
+        residual = self._sum_matrix(counts, self._residuals)
+        bin_weight = self._sum_matrix(counts, self._bin_weight)
+        correct = self._sum_matrix(counts, self._correct)
+        return self._compute_draws(residual, bin_weight, correct, counts @ self.weight)
 
-    def _gaps(self, gap: Any, mass: Any, correct: Any, total: NDArray[np.float64]) -> Draws:
-        """Return the gaps whose norm is the error, and the bias that the debiased error subtracts.
+    def _sum_matrix(self, counts: NDArray[np.float64], matrix: csr_array | None) -> Any:
+        """Return sums over bins, (n_draws, n_columns, n_bins), of samples counted `counts` times.
 
-        `gap`, `mass` and `correct` are sums over cells of the weight times confidence minus
-        correctness, 1 and correctness; `total` is the sum of all weights.
+        None stands for sums that the norm does not need.
         """
-        of_all, nothing = total[:, np.newaxis, np.newaxis], np.zeros(len(gap))
+        if matrix is None:
+            return None
+        return (counts @ matrix).reshape(len(counts), -1, self.n_bins)
+
+    def _compute_draws(
+        self, residual: Any, bin_weight: Any, correct: Any, total: NDArray[np.float64]
+    ) -> Draws:
+        """Return the residuals whose norm is the error, and the bias of the debiased error.
+
+        `residual`, `bin_weight` and `correct` are sums over bins of the weight times confidence
+        minus correctness, 1 and correctness; `total` is the sum of all weights.
+        """
+        total, no_bias = total[:, np.newaxis, np.newaxis], np.zeros(len(residual))
         if self.rule == "ks":
-            return Draws(np.cumsum(gap, axis=-1) / of_all, nothing)
+            return Draws(np.cumsum(residual, axis=-1) / total, no_bias)
         if self.rule in ("smooth", "kernel"):
-            n_steps = self.n_cells - 1
-            density = smooth_on_grid(gap / of_all, self.bandwidth) / n_steps
+            n_steps = self.n_bins - 1
+            density = smooth_on_grid(residual / total, self.bandwidth) / n_steps
             density[..., [0, -1]] /= 2  # the trapezoidal rule
-            return Draws(density, nothing)
+            return Draws(density, no_bias)
         if self.norm == "l1":
-            return Draws(gap / of_all, nothing)
-        some = np.where(mass > 0, mass, 1.0)
+            return Draws(residual / total, no_bias)
+        divisor = np.where(bin_weight > 0, bin_weight, 1.0)
         if self.norm == "max":
-            return Draws(gap / some, nothing)
-        # sum_b mass_b / total (gap_b / mass_b)^2 is the square of this norm.
-        gaps = gap / np.sqrt(some * of_all)
+            return Draws(residual / divisor, no_bias)
+        # sum_b weight_b / total (residual_b / weight_b)^2 is the square of this norm.
+        residuals = residual / np.sqrt(divisor * total)
         if self.rule != "debiased":
-            return Draws(gaps, nothing)
-        # A cell of one sample has no unbiased estimate and counts 0.
-        several = mass > 1
-        accuracy = correct / some
-        variance = mass * accuracy * (1 - accuracy) / np.where(several, mass - 1, 1.0)
-        return Draws(gaps * several, (variance * several / of_all).sum(axis=(1, 2)))
+            return Draws(residuals, no_bias)
+        # A bin of one sample has no unbiased estimate and counts 0.
+        several = bin_weight > 1
+        accuracy = correct / divisor
+        variance = bin_weight * accuracy * (1 - accuracy) / np.where(several, bin_weight - 1, 1.0)
+        return Draws(residuals * several, (variance * several / total).sum(axis=(1, 2)))
 
     def errors(self, draws: Draws, shape: Any = 0.0, scale: float = 0.0) -> NDArray[np.float64]:
-        """Return the errors of ``draws.gaps + scale * shape``.
+        """Return the errors of ``draws.residuals + scale * shape``.
 
         The debiased ones are squared, and may be negative.
         """
-        step = max(1, _RESIDUALS_PER_BLOCK // draws.gaps[0].size)
+        step = max(1, _RESIDUALS_PER_BLOCK // draws.residuals[0].size)
         blocks = [
-            _NORMS[self.norm](draws.gaps[start : start + step] + scale * shape)
-            for start in range(0, len(draws.gaps), step)
+            _NORMS[self.norm](draws.residuals[start : start + step] + scale * shape)
+            for start in range(0, len(draws.residuals), step)
         ]
         errors = np.concatenate(blocks)
         return errors**2 - draws.chance if self.rule == "debiased" else errors
 
     def true_error(self, shape: NDArray, scale: float) -> float:
-        """Return the error of true gaps ``scale * shape``, without noise."""
-        if self.rule == "smooth" and shape is self.observed.gaps:
+        """Return the error of true residuals ``scale * shape``, without noise."""
+        if self.rule == "smooth" and shape is self.observed.residuals:
             # A scaled error has another bandwidth.
-            excess = (np.ones(len(self.cells)) @ self._gap) / self.weight.sum()
+            excess = (np.ones(len(self.bins)) @ self._residuals) / self.weight.sum()
             return error_of_excess(scale * excess, None)
         return scale * float(_NORMS[self.norm](shape)[0])
 
@@ -340,29 +353,31 @@ class ResidualError:
 class MergedError(ResidualError):
     """An error of very many samples, of which those of nearly equal confidence are drawn together.
 
-    A row stands for all samples with the same cell, correctness and 8192nd of [0, 1]: its weight
+    A row stands for all samples with the same bin, correctness and 8192nd of [0, 1]: its weight
     is their number, its confidence their mean, which leaves the error as it is. Resamples lose the
     variance of the confidence within a row: 1e-9, far below that of correctness.
     """
 
     def bootstrap(self, seeds: NDArray[np.int64] | OneSeed) -> list[Draws]:
-        """Return the gaps of samples drawn with replacement: row counts are multinomial."""
+        """Return the residuals of samples drawn with replacement: row counts are multinomial."""
         total = self.weight.sum()
         drawn = [rng.multinomial(round(total), self.weight / total) for rng in _generators(seeds)]
         return [self.draws(np.array(drawn) / self.weight)]
 
     def by_chance(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
         """Return the errors of labels drawn from the probabilities."""
-        cells, size = self.cells[:, 0], self.n_cells
-        stated, mass = (
-            np.bincount(cells, values, size)[np.newaxis]
+        bins, size = self.bins[:, 0], self.n_bins
+        predicted, bin_weight = (
+            np.bincount(bins, values, size)[np.newaxis]
             for values in (self.weight * self.proba, self.weight)
         )
         count = np.rint(self.weight).astype(np.int64)
         drawn = [
-            np.bincount(cells, rng.binomial(count, self.proba), size) for rng in _generators(seeds)
+            np.bincount(bins, rng.binomial(count, self.proba), size) for rng in _generators(seeds)
         ]
-        return self.errors_of_correct(stated, mass, np.array(drawn)[:, np.newaxis]).tolist()
+        return self.errors_of_correct(
+            predicted, bin_weight, np.array(drawn)[:, np.newaxis]
+        ).tolist()
 
 
 def _generators(seeds: NDArray[np.int64] | OneSeed) -> Iterator[np.random.Generator]:
@@ -370,19 +385,19 @@ def _generators(seeds: NDArray[np.int64] | OneSeed) -> Iterator[np.random.Genera
     return map(np.random.default_rng, several)
 
 
-def merged(error: ResidualError) -> ResidualError:
+def merge_rows(error: ResidualError) -> ResidualError:
     """Return the error of very many samples as a :class:`MergedError`, others as they are."""
-    n_samples, n_columns = error.cells.shape
+    n_samples, n_columns = error.bins.shape
     plain = error.groups is None and n_columns == 1 and not np.ptp(error.weight)
     if not plain or error.counts or n_samples < _MERGED or error.weight[0] != 1:
         return error
     step = np.minimum((error.proba.ravel() * _MOST_STEPS).astype(np.intp), _MOST_STEPS - 1)
-    key = 2 * (_MOST_STEPS * error.cells[:, 0].astype(np.intp) + step) + (error.codes == 1)
+    key = 2 * (_MOST_STEPS * error.bins[:, 0].astype(np.intp) + step) + (error.codes == 1)
     _, first, place, count = np.unique(
         key, return_index=True, return_inverse=True, return_counts=True
     )
     proba = np.bincount(place, error.proba.ravel()) / count
-    samples = error.cells[first], error.n_cells, error.codes[first], proba, count.astype(float)
+    samples = error.bins[first], error.n_bins, error.codes[first], proba, count.astype(float)
     return MergedError(
         error.rule,
         error.norm,
@@ -393,7 +408,7 @@ def merged(error: ResidualError) -> ResidualError:
     )
 
 
-def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> ResidualError:
+def make_binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> ResidualError:
     """Return the error of sums over bins, (3, n_bins), of weights that count samples.
 
     Two rows stand for a bin: one for all correct samples, one for all wrong ones.
@@ -409,7 +424,7 @@ def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> ResidualErr
     return error
 
 
-def draws_of_binned(error: ResidualError, n_draws: int, rng: np.random.Generator) -> list[Draws]:
+def draw_binned(error: ResidualError, n_draws: int, rng: np.random.Generator) -> list[Draws]:
     """Return the bootstrap of a :func:`binned_error`, from its sums alone.
 
     The numbers of right and wrong samples of the bins are multinomial. Within a bin, the
@@ -420,17 +435,19 @@ def draws_of_binned(error: ResidualError, n_draws: int, rng: np.random.Generator
     return [error.draws(drawn / error.weight)]
 
 
-def errors_by_chance_of_bins(
+def draw_null_errors_of_bins(
     error: ResidualError, sums: NDArray[np.float64], n_draws: int, rng: np.random.Generator
 ) -> list[float]:
     """Return the errors of labels drawn with the mean confidence of every bin."""
     count, confidence, _ = sums[:, sums[0] > 0]
-    stated = np.clip(confidence / count, 0, 1)
-    correct = rng.binomial(np.rint(count).astype(np.int64), stated, size=(n_draws, 1, len(count)))
+    predicted = np.clip(confidence / count, 0, 1)
+    correct = rng.binomial(
+        np.rint(count).astype(np.int64), predicted, size=(n_draws, 1, len(count))
+    )
     return error.errors_of_correct(confidence, count, correct.astype(np.float64)).tolist()
 
 
-def drawn_counts(seed: Any, n: int, groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
+def draw_counts(seed: Any, n: int, groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
     """Return how often each of n samples is drawn, (n,); groups are drawn as a whole."""
     n_drawn = n if groups is None else int(groups.max()) + 1
     drawn = np.random.default_rng(seed).integers(n_drawn, size=n_drawn)
@@ -438,7 +455,7 @@ def drawn_counts(seed: Any, n: int, groups: NDArray[np.intp] | None) -> NDArray[
     return count if groups is None else count[groups]
 
 
-def drawn_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
+def draw_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
     """Yield labels drawn from the probabilities, (n,), for every seed."""
     # The drawn class is the number of cumulative probabilities that u reaches. The last of them is
     # left out: rounded below 1, it would give a class that does not exist.
@@ -460,7 +477,7 @@ def prepare_residual_error(
     weight: NDArray[np.float64] | None,
     groups: NDArray[np.intp] | None,
 ) -> ResidualError | None:
-    """Return the error as a norm of gaps, None where the metric is not one of this package."""
+    """Return the error as a norm of residuals; None if the metric is not of this package."""
     kind = get_kind(metric)
     if kind is None:
         return None
@@ -487,7 +504,7 @@ def prepare_residual_error(
     for k, edges in enumerate(every):
         index[:, k] = bin_index(columns[:, k], edges)
     norm = given.get("norm", kind.norm)
-    n_cells = max(map(len, every)) - 1
+    n_bins = max(map(len, every)) - 1
     return ResidualError(
-        kind.rule, norm, index, n_cells, *samples, squared=given.get("squared", False)
+        kind.rule, norm, index, n_bins, *samples, squared=given.get("squared", False)
     )

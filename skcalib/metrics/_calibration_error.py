@@ -43,7 +43,7 @@ NORM_CONSTRAINTS: dict[str, list[Any]] = {"norm": [StrOptions({"l1", "l2", "max"
 
 
 class Kind(NamedTuple):
-    """How a calibration error is computed: `rule` and `norm` of :class:`._gaps.GapError`.
+    """How a calibration error is computed: `rule` and `norm` of its ``ResidualError``.
 
     With `top_label`, the error depends only on the confidence and correctness of every sample.
     """
@@ -118,7 +118,7 @@ def _top_label(
         values, labels = block.max(dim=1)
         return to_host(values), predictions.of_columns(to_host(labels), rows)
     index = np.arange(len(block))
-    if block.shape[1] <= FEW_COLUMNS and not predictions.has_shares:
+    if block.shape[1] <= FEW_COLUMNS and not predictions.is_soft:
         # If no row has two equal largest values, the maximum is enough: no argmax is needed.
         columns = np.ascontiguousarray(block.T)
         confidence = columns.max(axis=0)
@@ -606,7 +606,7 @@ def class_sums_between(
         truth = predictions.truth[rows]
         sample, label, mass = (
             expand_soft_labels(truth, weight)
-            if predictions.has_shares
+            if predictions.is_soft
             else (np.arange(len(block)), truth, weight)
         )
         _add_to_cells(correct, label, bin_index(block[sample, label], edges), mass)

@@ -17,7 +17,7 @@ from ..utils._output import as_table
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
 from ._binned_draws import ResidualError
 from ._calibration_error import expected_calibration_error, top_label
-from ._intervals import Inversion, bootstrap_interval, interval_of_score
+from ._intervals import Inversion, bootstrap_interval, compute_score_interval
 from ._registry import AnyMetric
 from ._resampling import VERBOSE_CONSTRAINTS, Resampled, draw_seeds, run, warn_of_few_groups
 
@@ -305,7 +305,7 @@ def _difference_of_any(
         np.array(run(partial(model.of_drawn_labels, mean_proba), seeds, n_jobs))
         for model in models
     )
-    return difference, *interval_of_score(difference, drawn, after - before, confidence_level)
+    return difference, *compute_score_interval(difference, drawn, after - before, confidence_level)
 
 
 def _difference(first: _Model, other: _Model) -> tuple[float, float, float]:

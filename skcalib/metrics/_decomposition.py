@@ -203,7 +203,7 @@ def refined_log_loss(
     (0.884, 0.504)
     """
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    if predictions.has_shares:
+    if predictions.is_soft:
         predictions, _ = predictions.as_rows()
     codes, proba, weight = predictions.codes, predictions.proba, predictions.weight
     if proba.dtype == np.float16:  # in which 1e-12 is 0

@@ -35,7 +35,7 @@ class Evidence(NamedTuple):
     pvalue: float
 
 
-def log_ratios(predictions: Predictions) -> NDArray[np.float64]:
+def sum_log_ratios(predictions: Predictions) -> NDArray[np.float64]:
     """Return the sum over samples of ``log q_t(y | p) / p(y)`` for every map t.
 
     Two classes: all slopes with all shifts, (n_slopes n_shifts,). Several: slopes in the first
@@ -46,7 +46,7 @@ def log_ratios(predictions: Predictions) -> NDArray[np.float64]:
             "sample_weight must be None where the e-value is kept, got weights: the e-value of a "
             "weighted sample has no mean of 1."
         )
-    if predictions.has_shares:
+    if predictions.is_soft:
         raise ValueError(
             "y_true must hold one label for every sample where the e-value is kept, got soft "
             "labels: draw a label for every sample at random."
@@ -55,10 +55,10 @@ def log_ratios(predictions: Predictions) -> NDArray[np.float64]:
     for rows, block in iter_proba_blocks(predictions.proba):
         codes, proba = predictions.codes[rows], block.astype(np.float64)
         if proba.ndim == 2 and proba.shape[1] > 2:
-            sums = sums + _of_classes(codes, proba)
+            sums = sums + _sum_of_classes(codes, proba)
         else:
             positive, negative = (proba, 1 - proba) if proba.ndim == 1 else proba.T[::-1]
-            sums = sums + _of_two(codes, _log(positive) - _log(negative))
+            sums = sums + _sum_of_two(codes, _log(positive) - _log(negative))
     return sums
 
 
@@ -67,7 +67,7 @@ def _log(proba: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.log(np.maximum(proba, LOSS_FLOOR))
 
 
-def _of_two(codes: NDArray[np.intp], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sum_of_two(codes: NDArray[np.intp], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of log-ratios for all maps ``logit q = a logit p + b``, (n_maps,)."""
     sign = np.where(codes == 1, -1.0, 1.0)
     before = np.logaddexp(0, sign * log_odds).sum()
@@ -79,7 +79,7 @@ def _of_two(codes: NDArray[np.intp], log_odds: NDArray[np.float64]) -> NDArray[n
     return before - np.array(after)
 
 
-def _of_classes(codes: NDArray[np.intp], proba: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sum_of_classes(codes: NDArray[np.intp], proba: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of log-ratios of several classes, (1 + n_classes, n_shifts)."""
     logs = _log(proba)
     logs -= np.log(row_sum(np.exp(logs)))[:, np.newaxis]
@@ -98,7 +98,7 @@ def _of_classes(codes: NDArray[np.intp], proba: NDArray[np.float64]) -> NDArray[
     return np.vstack([slopes, np.transpose(shifts)])
 
 
-def log_weights(shape: tuple[int, ...]) -> NDArray[np.float64]:
+def make_log_weights(shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the logarithms of the weights of all maps; the weights sum to 1."""
     if len(shape) == 1:
         return np.full(shape, -np.log(shape[0]))
@@ -115,12 +115,12 @@ def compute_e_value(log_e_value: float) -> Evidence:
     return Evidence(e_value, float(np.exp(min(0.0, -log_e_value))))
 
 
-def e_value_of_sums(sums: NDArray[np.float64]) -> Evidence:
+def combine_e_values(sums: NDArray[np.float64]) -> Evidence:
     """Return the evidence of sums of log-ratios over samples, one for every map."""
-    return compute_e_value(float(logsumexp(sums + log_weights(sums.shape))))
+    return compute_e_value(float(logsumexp(sums + make_log_weights(sums.shape))))
 
 
-def explanation(sums: NDArray[np.float64], classes: NDArray | None) -> str:
+def describe_change(sums: NDArray[np.float64], classes: NDArray | None) -> str:
     """Return a sentence on the map under which the probabilities fit the labels best."""
     # A slope or shift must raise the log-likelihood by more than it does by chance with
     # probability .01.

@@ -136,7 +136,7 @@ def _costs_of_classes(rule: _Rule, table: Array) -> Array:
 
 def _of_labels(of_classes: Array, predictions: Predictions) -> Array:
     """Return the costs of the true classes, (n_samples,)."""
-    if predictions.has_shares:
+    if predictions.is_soft:
         return (of_classes * predictions.truth).sum(axis=1)
     return of_classes[np.arange(len(of_classes)), predictions.codes]
 

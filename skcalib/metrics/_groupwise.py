@@ -18,7 +18,7 @@ from ..utils._output import as_table
 from ..utils._proba import check_predictions, check_values
 from ._binned_draws import OneSeed, ResidualError
 from ._calibration_error import expected_calibration_error
-from ._intervals import interval_of, pvalue_of
+from ._intervals import compute_interval, compute_pvalue
 from ._registry import AnyMetric, get_metric
 from ._resampling import (
     VERBOSE_CONSTRAINTS,
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 
 def holm(
-    pvalues: NDArray[np.float64], share: NDArray[np.float64] | None = None
+    pvalues: NDArray[np.float64], weight: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return p-values after Holm's correction, weighted by `share`; by default all are equal.
+    """Return p-values after Holm's correction, weighted by `weight`; by default all are equal.
 
-    In increasing order, each quotient of p-value and share is multiplied by the sum of the shares
-    from its own on, and none falls below one before it.
+    In increasing order, each quotient of p-value and weight is multiplied by the sum of the
+    weights from its own on, and none falls below one before it.
     """
-    share = np.ones(len(pvalues)) if share is None else share
-    order = np.argsort(pvalues / share, kind="stable")
-    left = np.cumsum(share[order][::-1])[::-1]
+    weight = np.ones(len(pvalues)) if weight is None else weight
+    order = np.argsort(pvalues / weight, kind="stable")
+    left = np.cumsum(weight[order][::-1])[::-1]
     corrected = np.empty(len(pvalues))
-    corrected[order] = np.maximum.accumulate(pvalues[order] / share[order] * left)
+    corrected[order] = np.maximum.accumulate(pvalues[order] / weight[order] * left)
     return np.minimum(corrected, 1)
 
 
@@ -182,7 +182,7 @@ def groupwise_calibration_error(
     ]
     seeds = draw_seeds(random_state, len(sets))
     results = np.full((4, len(names)), np.nan)
-    calls = [delayed(_group_result)(*pair, draws) for pair in zip(sets, seeds)]
+    calls = [delayed(_test_group)(*pair, draws) for pair in zip(sets, seeds)]
     found = Parallel(n_jobs=n_jobs, verbose=verbose)(calls)
     if found:
         results[:, groups_judged] = np.transpose(found)
@@ -203,7 +203,7 @@ class _Draws(NamedTuple):
     confidence_level: float
 
 
-def _group_result(
+def _test_group(
     resampled: Resampled, seed: int, draws: _Draws
 ) -> tuple[float, float, float, float]:
     """Return the error of a group, the ends of its interval, and its p-value.
@@ -217,12 +217,14 @@ def _group_result(
     seeds: Any = OneSeed(int(first), draws.n) if few else draw_seeds(int(first), draws.n)
     by_chance = resampled.by_chance(seeds, None)
     bootstrap = methodcaller("bootstrap", seeds)
-    ends = interval_of(resampled, bootstrap(error), by_chance, draws.confidence_level, bootstrap)
-    pvalue = pvalue_of(resampled.statistic, by_chance)
+    ends = compute_interval(
+        resampled, bootstrap(error), by_chance, draws.confidence_level, bootstrap
+    )
+    pvalue = compute_pvalue(resampled.statistic, by_chance)
     more = min(draws.more, _MOST_NUMBERS // error.proba.size)
     if isinstance(error, ResidualError) and pvalue <= _SMALL and more > draws.n:
         seeds = OneSeed(int(second), more) if few else draw_seeds(int(second), more)
-        pvalue = pvalue_of(resampled.statistic, resampled.by_chance(seeds, None))
+        pvalue = compute_pvalue(resampled.statistic, resampled.by_chance(seeds, None))
     return resampled.estimate, *ends, pvalue
 
 

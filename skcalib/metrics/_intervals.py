@@ -18,9 +18,9 @@ from ..utils._labels import design_effect
 from ._binned_draws import (
     Draws,
     ResidualError,
-    binned_error,
-    draws_of_binned,
-    errors_by_chance_of_bins,
+    draw_binned,
+    draw_null_errors_of_bins,
+    make_binned_error,
 )
 from ._calibration_error import expected_calibration_error
 from ._registry import AnyMetric
@@ -161,15 +161,15 @@ def _tail(
 
 # Equal errors, summed in another order, differ by less.
 _ROUNDING = 1e-12
-# Standard errors from 0 beyond which the sign of a gap is clear.
-_CLEAR = 3.0
-# Samples, or groups, that a cell should hold on average for the lower end of an interval. With the
-# cells as they are, it lies above the true error in up to .88 of draws; with neighbors joined to
+# Standard errors from 0 beyond which the sign of a residual is significant.
+_SIGNIFICANT = 3.0
+# Samples, or groups, that a bin should hold on average for the lower end of an interval. With the
+# bins as they are, it lies above the true error in up to .88 of draws; with neighbors joined to
 # 10 samples in at most .02 for "l1" and .12 for "l2", to 20 in .02 and .07 (benchmarks/fine_bins).
 _FEWEST_PER_BIN = 20
-# From so many cells on, the distribution of their true gaps is estimated.
+# From so many bins on, the distribution of their true residuals is estimated.
 _MANY_BINS = 100
-# Scales of gaps in standard errors, and steps of EM for their weights.
+# Scales of residuals in standard errors, and steps of EM for their weights.
 _SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
 
 
@@ -180,7 +180,7 @@ def bootstrap_interval(
     confidence_level: float,
     verbose: int = 0,
 ) -> tuple[list[Any], tuple[float, float]]:
-    """Return the resamples (gaps, or values of a user's metric) and the ends of the interval."""
+    """Return the resamples (residuals, or values of a user's metric) and the interval's ends."""
     error = resampled.error
     drawn = run(error.bootstrap, seeds, n_jobs, verbose)
     if isinstance(error, ResidualError):
@@ -190,15 +190,15 @@ def bootstrap_interval(
     else:
         draw = partial(error.of_drawn_labels, error.columns())
         of_drawn = run(draw, seeds, n_jobs, verbose)
-        return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
+        return drawn, compute_score_interval(resampled.estimate, drawn, of_drawn, confidence_level)
 
     def bootstrap(error: ResidualError) -> list[Draws]:
         return run(error.bootstrap, seeds, n_jobs, verbose)
 
-    return drawn, interval_of(resampled, drawn, by_chance, confidence_level, bootstrap)
+    return drawn, compute_interval(resampled, drawn, by_chance, confidence_level, bootstrap)
 
 
-def interval_of(
+def compute_interval(
     resampled: Resampled,
     drawn: list[Any],
     by_chance: ByChance,
@@ -207,7 +207,7 @@ def interval_of(
 ) -> tuple[float, float]:
     """Return the interval from the resamples and the errors by chance.
 
-    `bootstrap` resamples the error with larger cells.
+    `bootstrap` resamples the error with larger bins.
     """
     tail = (1 - confidence_level) / 2
     if not isinstance(resampled.error, ResidualError):
@@ -217,9 +217,9 @@ def interval_of(
         high = max(high, resampled.estimate)
     else:
         low, high = Inversion(resampled.error, drawn).interval(tail)
-        # The bootstrap of cells with few samples is too narrow. The true error of larger cells is
+        # The bootstrap of bins with few samples is too narrow. The true error of larger bins is
         # no larger, so its lower end is valid, too.
-        larger = resampled.error.with_larger_cells(_FEWEST_PER_BIN)
+        larger = resampled.error.merge_bins(_FEWEST_PER_BIN)
         if larger is not None:
             low = Inversion(larger, bootstrap(larger)).interval(tail)[0]
     largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
@@ -231,7 +231,7 @@ def interval_of(
     return float(low), float(min(high, 1.0))
 
 
-def interval_of_score(
+def compute_score_interval(
     estimate: float, drawn: ArrayLike, of_drawn_labels: ArrayLike, confidence_level: float
 ) -> tuple[float, float]:
     """Return the normal interval of a score, or of a difference of scores.
@@ -245,14 +245,14 @@ def interval_of_score(
     return float(estimate - half), float(estimate + half)
 
 
-def pvalue_of(statistic: float, by_chance: ByChance) -> float:
+def compute_pvalue(statistic: float, by_chance: ByChance) -> float:
     """Return the largest p-value ``(1 + #{T* >= T}) / (n + 1)`` over the lists of errors T*."""
     as_large = np.array(by_chance) >= statistic - _ROUNDING
     n_as_large = int(np.count_nonzero(as_large, axis=1).max())
     return (1 + n_as_large) / (1 + as_large.shape[1])
 
 
-def interval_of_bins(
+def compute_binned_interval(
     rule: str,
     norm: str,
     sums: NDArray[np.float64],
@@ -261,23 +261,23 @@ def interval_of_bins(
     random_state: Any,
 ) -> tuple[float, float]:
     """Return the interval of the error of sums over bins, whose weights count samples."""
-    error = binned_error(rule, norm, sums)
+    error = make_binned_error(rule, norm, sums)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    drawn = draws_of_binned(error, n_resamples, rng)
-    by_chance = errors_by_chance_of_bins(error, sums, n_resamples, rng)
+    drawn = draw_binned(error, n_resamples, rng)
+    by_chance = draw_null_errors_of_bins(error, sums, n_resamples, rng)
     resampled = Resampled(error.statistic, error.statistic, error)
-    bootstrap = partial(draws_of_binned, n_draws=n_resamples, rng=rng)
-    return interval_of(resampled, drawn, [by_chance], confidence_level, bootstrap)
+    bootstrap = partial(draw_binned, n_draws=n_resamples, rng=rng)
+    return compute_interval(resampled, drawn, [by_chance], confidence_level, bootstrap)
 
 
 class Inversion:
-    """Errors to be observed if the true gaps were a multiple of the observed ones."""
+    """Errors to be observed if the true residuals were a multiple of the observed ones."""
 
     def __init__(self, error: ResidualError, drawn: list[Draws]) -> None:
-        self.error, self.gaps = error, error.observed.gaps
+        self.error, self.residuals = error, error.observed.residuals
         self.resamples = Draws(*(np.concatenate(parts) for parts in zip(*drawn)))
         # The bootstrap: resample minus sample imitates sample minus population.
-        self.noise = self.resamples._replace(gaps=self.resamples.gaps - self.gaps)
+        self.noise = self.resamples._replace(residuals=self.resamples.residuals - self.residuals)
         self.by_noise = error.errors(self.noise)
 
     def interval(self, tail: float) -> tuple[float, float]:
@@ -285,43 +285,45 @@ class Inversion:
         observed = self.error.statistic
         low = 0.0
         if (self.by_noise >= observed).mean() < tail:
-            variance = self.noise.gaps.var(axis=0)
-            square = np.where(self.gaps != 0, self.gaps**2, 1.0)
-            shrunk = self.gaps * np.clip(1 - variance / square, 0, 1)
+            variance = self.noise.residuals.var(axis=0)
+            square = np.where(self.residuals != 0, self.residuals**2, 1.0)
+            shrunk = self.residuals * np.clip(1 - variance / square, 0, 1)
             low = min(
                 self._true_error(shape, lambda errors: (errors >= observed).mean() >= tail)
-                for shape in (self.gaps, shrunk)
+                for shape in (self.residuals, shrunk)
                 if shape.any()
             )
         # An error below the median of a calibrated model must not lower the upper end.
         least = max(observed, float(np.median(self.by_noise)))
         high = max(
             self._true_error(shape, lambda errors: (errors <= least).mean() < tail)
-            for shape in (self.gaps, *self._likely_gaps())
+            for shape in (self.residuals, *self._expect_residuals())
         )
         return low, max(high, self._least_upper_end(tail))
 
-    def _likely_gaps(self) -> list[NDArray[np.float64]]:
-        """Return true gaps of expected size, by empirical Bayes; nothing if there are few cells.
+    def _expect_residuals(self) -> list[NDArray[np.float64]]:
+        """Return true residuals of expected size, by empirical Bayes; none if there are few bins.
 
-        Noise hides many small true gaps. Multiples of the observed gaps, whose small ones are
-        noise alone, give too low an upper end.
+        Noise hides many small true residuals. Multiples of the observed residuals, whose small
+        ones are noise alone, give too low an upper end.
         """
         error = self.error
-        if error.rule != "bins" or error.norm != "l1" or self.gaps.size < _MANY_BINS:
+        if error.rule != "bins" or error.norm != "l1" or self.residuals.size < _MANY_BINS:
             return []
-        gaps = self.gaps.ravel()
-        spread = np.sqrt(np.maximum(self.noise.gaps.var(axis=0).ravel(), error.by_stated()))
-        sizes = np.abs(gaps)
+        residuals = self.residuals.ravel()
+        spread = np.sqrt(
+            np.maximum(self.noise.residuals.var(axis=0).ravel(), error.compute_null_variance())
+        )
+        sizes = np.abs(residuals)
         some = spread > 0
-        sizes[some] = spread[some] * expected_sizes(gaps[some] / spread[some])
-        return [np.where(gaps < 0, -sizes, sizes).reshape(self.gaps.shape)]
+        sizes[some] = spread[some] * estimate_sizes(residuals[some] / spread[some])
+        return [np.where(residuals < 0, -sizes, sizes).reshape(self.residuals.shape)]
 
     def median(self) -> tuple[float, NDArray[np.float64]]:
         """Return the true error for which the observed one is the median, and errors around it."""
         observed = self.error.statistic
-        scale = self._scale(self.gaps, lambda errors: np.median(errors) >= observed)
-        return self.error.true_error(self.gaps, scale), self._errors(self.gaps, scale)
+        scale = self._scale(self.residuals, lambda errors: np.median(errors) >= observed)
+        return self.error.true_error(self.residuals, scale), self._errors(self.residuals, scale)
 
     def _errors(self, shape: NDArray, scale: float) -> NDArray[np.float64]:
         return self.error.errors(self.noise, shape, scale)
@@ -345,24 +347,24 @@ class Inversion:
         return high
 
     def _least_upper_end(self, tail: float) -> float:
-        """Return the upper limit of a signed sum of the gaps, which is at most the error.
+        """Return the upper limit of a signed sum of the residuals, which is at most the error.
 
-        With any signs of the cells, the sum of the gaps is no larger than the error. Gaps that are
-        clearly negative get the sign -1, so that they do not cancel positive ones.
+        With any signs of the bins, the sum of the residuals is no larger than the error. Residuals
+        that are clearly negative get the sign -1, so that they do not cancel positive ones.
         """
-        error, gaps = self.error, self.error.observed.gaps
-        if gaps.shape[1] > 1:
+        error, residuals = self.error, self.error.observed.residuals
+        if residuals.shape[1] > 1:
             return 0.0  # such a sum is no bound of the mean over the classes
         proba, correct = error.proba.ravel().astype(np.float64), error.codes == 1
         if error.rule in ("bins", "debiased"):
-            clear = gaps[0, 0] < -_CLEAR * self.noise.gaps[:, 0].std(axis=0)
-            turned = clear[error.cells[:, 0]]
-            proba, correct = np.where(turned, 1 - proba, proba), correct ^ turned
+            significant = residuals[0, 0] < -_SIGNIFICANT * self.noise.residuals[:, 0].std(axis=0)
+            flipped = significant[error.bins[:, 0]]
+            proba, correct = np.where(flipped, 1 - proba, proba), correct ^ flipped
         ends = np.array(self._mean_range(correct, proba, tail))
         limit = float(np.abs(ends - np.average(proba, weights=error.weight)).max())
         if error.rule == "ks":
-            place = np.abs(gaps[0, 0]).argmax()
-            sums = np.sign(gaps[0, 0, place]) * self.resamples.gaps[:, 0, place]
+            place = np.abs(residuals[0, 0]).argmax()
+            sums = np.sign(residuals[0, 0, place]) * self.resamples.residuals[:, 0, place]
             limit = max(limit, float(np.quantile(sums, 1 - tail)))
         return limit
 
@@ -380,7 +382,7 @@ class Inversion:
         return mean_range(correct, proba, weight, 1 - 2 * tail, effect)
 
 
-def expected_sizes(z: NDArray[np.float64]) -> NDArray[np.float64]:
+def estimate_sizes(z: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return E[|delta| | z] of every z = delta + N(0, 1), by empirical Bayes.
 
     The prior of delta is a mixture of normal distributions with mean 0 and a grid of scales. Its
@@ -433,7 +435,7 @@ def calibration_error_interval(
 ) -> tuple[float, float]:
     """Confidence interval of the true calibration error, by the bootstrap.
 
-    The error of a sample exceeds that of the population, because chance adds gaps: a perfectly
+    The error of a sample exceeds that of the population, because chance adds to it: a perfectly
     calibrated model has an error above 0. The interval is for the error of the population. It
     contains every true error under which the observed one is neither unusually large nor unusually
     small. Chance makes the observed error larger, so it **may lie above its own interval**. How
@@ -474,27 +476,27 @@ def calibration_error_interval(
     groupwise_calibration_error : The interval of every group.
     compare_calibration : The interval of the difference of two models.
 
-    Notes
-    -----
-    The errors of this package are norms of gaps. A bootstrap sample has the gaps of the samples
-    plus noise, so adding t - 1 times the gaps of the samples gives errors that would be observed
-    if the true gaps were t times these. The interval consists of the true errors for all t at
-    which the observed error lies between the quantiles of those [1]_, with a tail of half of 1 -
-    `confidence_level` on each side. In addition,
+    Notes ----- The errors of this package are norms of residuals. A bootstrap sample has the
+    residuals of the samples plus noise, so adding t - 1 times the residuals of the samples gives
+    errors that would be observed if the true residuals were t times these. The interval consists
+    of the true errors for all t at which the observed error lies between the quantiles of those
+    [1]_, with a tail of half of 1 - `confidence_level` on each side. In addition,
 
     - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail;
-    - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
-      smaller of the two, since chance adds more to an error that comes from few bins;
+    - its lower end is computed for the residuals, and for residuals shrunk by their noise, and is
+      the smaller of the two, since chance adds more to an error that comes from few bins;
     - where bins hold fewer than 20 samples (or groups) on average, its lower end is that of larger
       bins, merged from neighbors. Their true error is no larger, and the bootstrap of a bin with
       one sample underestimates its noise;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
       nor than the limit of the difference of mean confidence and accuracy (from the exact
       distribution of the number of correct predictions, the Poisson binomial, which is narrow
-      where the model is sure) or, for the Kolmogorov-Smirnov error, of the largest cumulative gap;
-    - with 100 cells or more, as in the classwise error of many classes, its upper end is the
-      larger of those for the observed gaps and for gaps of expected size under the distribution
-      that makes the observed ones most likely (empirical Bayes), since noise hides small gaps.
+      where the model is sure) or, for the Kolmogorov-Smirnov error, of the largest cumulative
+      difference;
+    - with 100 bins or more, as in the classwise error of many classes, its upper end is the larger
+      of those for the observed residuals and for residuals of expected size under the distribution
+      that makes the observed ones most likely (empirical Bayes), since noise hides small
+      residuals.
 
     A ``functools.partial`` of an error of this package is that error with options. A `metric` of
     your own counts as a calibration error if it is 0 where all labels occur as often as the
@@ -506,7 +508,7 @@ def calibration_error_interval(
     none of the large losses of rare labels.
 
     With 131 072 samples or more, and neither weights nor groups nor several columns, samples of
-    nearly equal confidence (8192 cells) are drawn together: a resample is one number per cell. The
+    nearly equal confidence (8192 bins) are drawn together: a resample is one number per bin. The
     ends differ by no more than with another `random_state`.
 
     References
@@ -589,12 +591,10 @@ def calibration_test(
     calibration_error_interval : How large the error may be.
     groupwise_calibration_error : A corrected p-value for every group.
 
-    Notes
-    -----
-    With `groups`, the error is also compared with those of gaps (confidence minus correctness)
-    with a random sign for every group: if the model is calibrated, the gaps of a group have mean 0
-    however alike its samples are (the wild bootstrap [2]_). The p-value is the larger of the two,
-    since rare errors may not have occurred among the samples.
+    Notes ----- With `groups`, the error is also compared with errors of residuals (confidence
+    minus correctness) with a random sign for every group: if the model is calibrated, the
+    residuals of a group have mean 0 however alike its samples are (the wild bootstrap [2]_). The
+    p-value is the larger of the two, since rare errors may not have occurred among the samples.
 
     References
     ----------
@@ -621,4 +621,6 @@ def calibration_test(
     warn_of_few_groups(resampled.groups)
     seeds = draw_seeds(random_state, n_resamples)
     by_chance = resampled.alone().by_chance(seeds, n_jobs, verbose)
-    return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))
+    return CalibrationTestResult(
+        resampled.estimate, compute_pvalue(resampled.statistic, by_chance)
+    )

@@ -15,7 +15,7 @@ from ..utils._backends import is_chunked
 from ..utils._compat import Interval, _safe_indexing, validate_params
 from ..utils._labels import encode_groups, format_labels
 from ._accumulator import CalibrationAccumulator
-from ._e_values import Evidence, compute_e_value, explanation, log_weights
+from ._e_values import Evidence, compute_e_value, describe_change, make_log_weights
 
 _FORMAT = "skcalib.CalibrationMonitor 1"
 
@@ -43,7 +43,7 @@ class _Stream:
             start if self.log_alternatives is None else np.logaddexp(self.log_alternatives, start)
         )
         after = before + ratios
-        log_e = np.logaddexp(logsumexp(after + log_weights(after.shape)), -np.log(j + 1))
+        log_e = np.logaddexp(logsumexp(after + make_log_weights(after.shape)), -np.log(j + 1))
         n, predicted, observed = step.sums_.sum(axis=1).tolist()
         entry = {"name": name, "samples": n, "predicted": predicted, "observed": observed}
         return _Stream(self.weight, [*self.steps, entry | {"log_e": float(log_e)}], after)
@@ -63,7 +63,7 @@ class _Stream:
         return (
             f"Since {since[0]['name']} ({n:.0f} samples), the model predicts {predicted / n:.1%} "
             f"on average, and {observed / n:.1%} are {what}. "
-            f"{explanation(self.log_alternatives, classes)}"
+            f"{describe_change(self.log_alternatives, classes)}"
         )
 
 
@@ -185,7 +185,7 @@ class CalibrationMonitor:
         if not step.sums_[0].any():
             return self  # no labels have arrived
         empty, title = step._empty(), str(len(self.steps_) + 1 if name is None else name)
-        parts = {"": step} | ({} if by is None else _parts(empty, y_true, y_proba, by))
+        parts = {"": step} | ({} if by is None else _split_by_group(empty, y_true, y_proba, by))
         streams = dict(self._streams)
         for group, part in parts.items():
             g = len(streams)  # all samples come first
@@ -293,7 +293,7 @@ class CalibrationMonitor:
         return f"{worst}: {summary}" if worst else summary
 
 
-def _parts(
+def _split_by_group(
     empty: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayLike, by: Any
 ) -> dict[str, CalibrationAccumulator]:
     """Return the accumulators of all groups by name."""

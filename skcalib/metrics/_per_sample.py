@@ -279,7 +279,7 @@ def generalized_brier_score(
     )
     for rows, block in iter_proba_blocks(proba):
         truth, score = predictions.truth[rows], partial(_brier, block, order, exponent)
-        if not predictions.has_shares:
+        if not predictions.is_soft:
             out[rows] = score(truth)
             continue
         for k in np.flatnonzero(truth.any(axis=0)):

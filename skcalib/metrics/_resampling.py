@@ -21,9 +21,9 @@ from ..utils._proba import check_predictions, two_sided, with_unseen
 from ._binned_draws import (
     OneSeed,
     ResidualError,
-    drawn_counts,
-    drawn_labels,
-    merged,
+    draw_counts,
+    draw_labels,
+    merge_rows,
     prepare_residual_error,
 )
 from ._calibration_error import get_kind, top_label
@@ -89,12 +89,12 @@ class AnyError(NamedTuple):
     def bootstrap(self, seeds: NDArray[np.int64]) -> list[float]:
         """Return the metric of samples, or of groups, drawn with replacement."""
         return [
-            self.value(count=drawn_counts(seed, len(self.codes), self.groups)) for seed in seeds
+            self.value(count=draw_counts(seed, len(self.codes), self.groups)) for seed in seeds
         ]
 
     def by_chance(self, seeds: NDArray[np.int64]) -> list[float]:
         """Return the metric of labels drawn from the probabilities."""
-        return [self.value(codes) for codes in drawn_labels(self.proba, seeds)]
+        return [self.value(codes) for codes in draw_labels(self.proba, seeds)]
 
     def columns(self) -> NDArray[Any]:
         """Return the probabilities of all classes, also of two."""
@@ -115,7 +115,7 @@ class AnyError(NamedTuple):
         below = np.cumsum(with_unseen(proba, mass.sum() ** 2 / (mass @ mass)), axis=1)[:, :-1]
         values = []
         for seed in seeds:
-            count = drawn_counts(seed, len(groups), self.groups)
+            count = draw_counts(seed, len(groups), self.groups)
             rng = np.random.default_rng((seed, 1))
             # A sample that is drawn twice has two labels.
             layers = [np.flatnonzero(count > k) for k in range(count.max())]
@@ -162,7 +162,7 @@ class Resampled(NamedTuple):
             # From here on two classes: the confidence is the probability of "correct".
             proba, correct = top_label(predictions)
             predictions = predictions._replace(truth=two_sided(correct), proba=proba)
-        if predictions.has_shares:
+        if predictions.is_soft:
             # The labels that several people gave a sample belong together.
             predictions, samples = predictions.as_rows()
             groups = samples if groups is None else groups[samples]
@@ -183,7 +183,7 @@ class Resampled(NamedTuple):
     def alone(self) -> Resampled:
         """Return a faster equivalent, for use if no other model shares the resamples."""
         error = self.error
-        return self._replace(error=merged(error)) if isinstance(error, ResidualError) else self
+        return self._replace(error=merge_rows(error)) if isinstance(error, ResidualError) else self
 
     def by_chance(
         self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None, verbose: int = 0

@@ -85,11 +85,11 @@ def _interval(
     A few samples may miss rare, large losses. So the variance is at least that of labels drawn
     from `proba`, in which no label has probability 0.
     """
-    proba = with_unseen(proba, data.mass.sum())
-    first, second = (mean((proba * scores**k).sum(axis=1), data.mass) for k in (1, 2))
+    proba = with_unseen(proba, data.weights.sum())
+    first, second = (mean((proba * scores**k).sum(axis=1), data.weights) for k in (1, 2))
     of_labels = data.per_sample(scores)
-    mass = data.mass / data.effect(of_labels)
-    return mean_interval(of_labels, mass, level, second - first**2)
+    weights = data.weights / data.effect(of_labels)
+    return mean_interval(of_labels, weights, level, second - first**2)
 
 
 def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:

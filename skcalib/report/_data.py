@@ -227,7 +227,7 @@ class ReportData:
         return self.per_sample(-np.log(np.maximum(proba.astype(np.float64), LOSS_FLOOR)))
 
     @cached_property
-    def mass(self) -> NDArray[np.float64]:
+    def weights(self) -> NDArray[np.float64]:
         """The weights; ones without weights."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
 
@@ -271,7 +271,7 @@ def read_data(
     _check_lengths(n_given, others)
     kept = np.arange(n_given) if weight is None else np.flatnonzero(weight)
     codes, soft_labels = checked.truth, None
-    if checked.has_shares:
+    if checked.is_soft:
         codes = codes.argmax(axis=1)
         # If people always agree, they are labels.
         soft_labels = None if np.isin(checked.truth, (0, 1)).all() else checked.truth[kept]
@@ -321,14 +321,14 @@ def find_alignment(
     passed the labels. `remedies` replace what the sentences advise.
     """
     rows = independent_rows(len(checked.proba), groups, checked.weight)
-    truth = checked.truth if checked.has_shares else checked.classes[checked.truth]
+    truth = checked.truth if checked.is_soft else checked.classes[checked.truth]
     proba, labels = checked.proba, checked.classes
     order = np.argsort(labels, kind="stable")
     is_sorted = np.array_equal(order, np.arange(len(order)))
     has_all = len(np.unique(truth[rows])) == len(labels)
     if np.array_equal(labels, np.arange(len(labels))):
         known = not named
-    elif checked.has_shares or not has_all or (proba.ndim == 1 and not is_sorted):
+    elif checked.is_soft or not has_all or (proba.ndim == 1 and not is_sorted):
         known = True
     else:
         known = not named
@@ -350,7 +350,7 @@ def diagnose_predictions(
 
     Chance is that of a calibrated model to be right in all of the independent `rows`.
     """
-    if checked.has_shares:
+    if checked.is_soft:
         return None
     proba = two_sided(checked.proba) if checked.proba.ndim == 1 else checked.proba
     highest = proba.max(axis=1)
@@ -457,29 +457,29 @@ def _seed(random_state: Any) -> int:
     return int(rng.randint(np.iinfo(np.int32).max))
 
 
-def fraction(of: NDArray[Any], mass: NDArray[np.float64]) -> dict[str, float]:
+def fraction(of: NDArray[Any], weights: NDArray[np.float64]) -> dict[str, float]:
     """Return a weighted fraction with its Clopper-Pearson interval; weights count as samples.
 
     For soft labels, which vary less than labels, the interval is conservative.
     """
-    total = mass.sum()
-    value = min(float(mass @ of / total), 1.0) if total else float("nan")
+    total = weights.sum()
+    value = min(float(weights @ of / total), 1.0) if total else float("nan")
     low, high = binomial_interval(np.array([value]), np.array([total]), LEVEL)
     return {"value": value, "low": float(low[0]), "high": float(high[0])}
 
 
-def mean(values: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
+def mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """Return the weighted mean."""
-    return float(np.average(values, weights=mass)) if mass.sum() else float("nan")
+    return float(np.average(values, weights=weights)) if weights.sum() else float("nan")
 
 
 def mean_interval(
-    x: NDArray[np.float64], mass: NDArray[np.float64], level: float = LEVEL, least: float = 0.0
+    x: NDArray[np.float64], weights: NDArray[np.float64], level: float = LEVEL, least: float = 0.0
 ) -> dict[str, float]:
     """Return a mean with a normal interval, for a variance of at least `least`."""
-    total, center = mass.sum(), mean(x, mass)
+    total, center = weights.sum(), mean(x, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = max((mass @ (x - center) ** 2) / (total - 1), least)
+        variance = max((weights @ (x - center) ** 2) / (total - 1), least)
     # One sample has no spread.
     half = ndtri((1 + level) / 2) * np.sqrt(variance / total) if total > 1 else np.inf
     return {"value": center, "low": float(center - half), "high": float(center + half)}

@@ -66,9 +66,9 @@ def _knows_labels(data: ReportData) -> bool:
     They are not if the rows of labels and probabilities are in different orders.
     """
     of_class = np.column_stack([data.of_class(k) for k in range(len(data.classes))])
-    frequency = data.mass @ of_class / data.mass.sum()
+    frequency = data.weights @ of_class / data.weights.sum()
     gain = data.per_sample(data.proba) - data.proba @ frequency
-    return mean_interval(gain, data.mass / data.effect(gain), level=0.9)["low"] > 0
+    return mean_interval(gain, data.weights / data.effect(gain), level=0.9)["low"] > 0
 
 
 def _calibrate_out_of_fold(
@@ -112,11 +112,11 @@ def _score_calibrator(
     losses = data.log_loss(proba)
     return {
         "name": name,
-        "accuracy": mean(correct.astype(np.float64), data.mass),
+        "accuracy": mean(correct.astype(np.float64), data.weights),
         "expected_calibration_error": expected_calibration_error(**predictions, n_bins=N_BINS),
-        "log_loss": mean(losses, data.mass),
+        "log_loss": mean(losses, data.weights),
         "log_loss_difference": mean_interval(
-            losses - before, data.mass / data.effect(losses - before)
+            losses - before, data.weights / data.effect(losses - before)
         ),
     }
 

@@ -76,23 +76,23 @@ def _compute_class(data: ReportData, k: int) -> dict[str, Any]:
         "label": data.label(k),
         "n_samples": round(float(labeled.sum())),
         "n_predicted": int(answered.sum()),
-        "recall": fraction(answered, data.mass * labeled),
-        "precision": fraction(labeled[answered], data.mass[answered]),
-        "mean_confidence": mean(data.confidence[answered], data.mass[answered]),
-        "most_confused_with": _find_most_confused(data, k, data.mass * labeled),
+        "recall": fraction(answered, data.weights * labeled),
+        "precision": fraction(labeled[answered], data.weights[answered]),
+        "mean_confidence": mean(data.confidence[answered], data.weights[answered]),
+        "most_confused_with": _find_most_confused(data, k, data.weights * labeled),
     }
 
 
 def _find_most_confused(
-    data: ReportData, k: int, mass: NDArray[np.float64]
+    data: ReportData, k: int, weights: NDArray[np.float64]
 ) -> dict[str, Any] | None:
-    """Return the wrong class that is predicted most often for class k; `mass` is its weight."""
-    count = np.bincount(data.predicted, mass, minlength=len(data.classes))
+    """Return the wrong class that is predicted most often for samples of class k."""
+    count = np.bincount(data.predicted, weights, minlength=len(data.classes))
     count[k] = 0
     if not count.any():
         return None
     other = int(count.argmax())
-    return {"label": data.label(other), "fraction": float(count[other] / mass.sum())}
+    return {"label": data.label(other), "fraction": float(count[other] / weights.sum())}
 
 
 def make_chart(results: dict[str, Any]) -> Chart | None:
@@ -165,13 +165,16 @@ def make_groups_section(results: dict[str, Any]) -> Section | None:
 
 def compute_overview(data: ReportData) -> dict[str, Any]:
     """Return number of samples and classes, accuracy, mean confidence, overconfidence."""
-    accuracy, confidence = fraction(data.correct, data.mass), mean(data.confidence, data.mass)
+    accuracy, confidence = (
+        fraction(data.correct, data.weights),
+        mean(data.confidence, data.weights),
+    )
     sums = data.sums("answers")
     if sums is not None:
-        mass, predicted, right = sums.sum(axis=1)
-        accuracy = fraction(np.array([True, False]), np.array([right, mass - right]))
-        confidence = predicted / mass
-    count = np.array([data.mass @ data.of_class(k) for k in range(len(data.classes))])
+        total, predicted, right = sums.sum(axis=1)
+        accuracy = fraction(np.array([True, False]), np.array([right, total - right]))
+        confidence = predicted / total
+    count = np.array([data.weights @ data.of_class(k) for k in range(len(data.classes))])
     return {
         "title": data.title,
         "model": data.model,
@@ -320,7 +323,7 @@ def compute_selective(data: ReportData) -> dict[str, Any]:
     table = _compute_thresholds(data, [risk for risk in RISKS if risk < error_rate][-N_RISKS:])
     half = [entry for entry in table if entry["risk"] <= error_rate / 2]
     return {
-        "n_samples": float(data.mass.sum()),
+        "n_samples": float(data.weights.sum()),
         "error_rate": error_rate,
         "table": table,
         "promise": half[-1] if half else None,
@@ -472,7 +475,7 @@ def _measure_labels(
             "low": max(low - margins[0], 0.0),
             "high": min(high + margins[1], 1.0),
         },
-        "accuracy": {"value": mean(right.astype(np.float64), data.mass)},
+        "accuracy": {"value": mean(right.astype(np.float64), data.weights)},
     }
 
 

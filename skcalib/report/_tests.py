@@ -150,13 +150,13 @@ def run_group_tests(data: ReportData) -> list[GroupTest]:
     """
     n_groups = sum(len(groups.names) for groups in (data.by or {}).values())
     n_parts = n_groups + (len(data.classes) if len(data.classes) > 2 else 0)
-    share = 0.5 / n_parts if n_parts else 0.0
-    whole = 1 - n_parts * share
+    level_fraction = 0.5 / n_parts if n_parts else 0.0
+    whole = 1 - n_parts * level_fraction
     overall = _test_members(data, "overall", "overall", np.ones(len(data.codes), bool), whole)
-    tested = [overall, *_test_groups(data, share), *_test_classes(data, share)]
+    tested = [overall, *_test_groups(data, level_fraction), *_test_classes(data, level_fraction)]
     pvalues = np.array([len(x.tests) * min(test.pvalue for test in x.tests) for x in tested])
-    shares = np.array([whole, *[share] * n_parts])
-    for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), shares)):
+    level_fractions = np.array([whole, *[level_fraction] * n_parts])
+    for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), level_fractions)):
         entry.pvalue, entry.significant = float(pvalue), bool(pvalue <= ALPHA)
     return tested
 
@@ -181,7 +181,7 @@ def _compute_power(tested: list[GroupTest]) -> dict[str, Any] | None:
     return {
         "error": error,
         "probability": float(ndtr(error / test.standard_error - quantile)),
-        "where": _where(entry),
+        "where": _describe_place(entry),
         "n_samples": entry.n_samples,
         "n_samples_for_most": float(f"{needed * entry.n_samples:.2g}"),
     }
@@ -207,9 +207,9 @@ def _find_gain(recommendation: dict[str, Any] | None) -> dict[str, float] | None
     return {"before": before["log_loss"], "after": after["log_loss"]}
 
 
-def _test_groups(data: ReportData, share: float) -> list[GroupTest]:
+def _test_groups(data: ReportData, level_fraction: float) -> list[GroupTest]:
     return [
-        _test_members(data, "group", name, groups.codes == g, share, label(column))
+        _test_members(data, "group", name, groups.codes == g, level_fraction, label(column))
         for column, groups in (data.by or {}).items()
         for g, name in enumerate(groups.names)
     ]
@@ -220,7 +220,7 @@ def _test_members(
     kind: str,
     name: str,
     members: NDArray[np.bool_],
-    share: float,
+    level_fraction: float,
     column: str | None = None,
 ) -> GroupTest:
     """Test predictions of some samples against outcomes.
@@ -231,14 +231,14 @@ def _test_members(
     n_samples, sampled = int(members.sum()), members[data.sampled]
     with_ranges = sampled.sum() >= FEW
     n_tests = len(pairs) + with_ranges
-    tests = [_test_mean(data, of, *pairs[of], members, share / n_tests) for of in pairs]
+    tests = [_test_mean(data, of, *pairs[of], members, level_fraction / n_tests) for of in pairs]
     if kind == "overall" and data.total is not None:
         n_samples = data.n_samples
         tests = [_use_sums(data.sums(test.of), test) for test in tests]
     if with_ranges:
-        needed = ALPHA * share / n_tests
+        needed = ALPHA * level_fraction / n_tests
         of, (outcome, proba) = next(iter(_pair_outcomes(data.sample).items()))
-        worst = _test_ranges(data.sample, of, outcome, proba, sampled, share / n_tests)
+        worst = _test_ranges(data.sample, of, outcome, proba, sampled, level_fraction / n_tests)
         known = min(2 * worst.pvalue, *(test.pvalue for test in tests)) <= needed
         pvalue = _test_error(data.sample, sampled, None if known else needed / 2)
         worst.pvalue = min(2 * min(worst.pvalue, pvalue), 1.0)
@@ -260,25 +260,27 @@ def _test_mean(
     outcome: NDArray[Any],
     proba: NDArray[Any],
     members: NDArray[np.bool_],
-    share: float,
+    level_fraction: float,
 ) -> MeanTest:
     """Test the mean prediction of some samples against their mean outcome."""
     weight = None if data.weight is None else data.weight[members]
     effect = data.effect(outcome[members] - proba[members], members)
-    low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share, effect)
-    predicted, mass = proba[members].astype(np.float64), data.mass[members]
-    variance = effect * (mass**2 @ (predicted * (1 - predicted)))
+    low, high = mean_range(
+        outcome[members], proba[members], weight, 1 - ALPHA * level_fraction, effect
+    )
+    predicted, weights = proba[members].astype(np.float64), data.weights[members]
+    variance = effect * (weights**2 @ (predicted * (1 - predicted)))
     return MeanTest(
         of=of,
-        predicted=mean(predicted, mass),
+        predicted=mean(predicted, weights),
         observed={
-            "value": mean(outcome[members].astype(np.float64), mass),
+            "value": mean(outcome[members].astype(np.float64), weights),
             "low": low,
             "high": high,
         },
         pvalue=mean_test(outcome[members], proba[members], weight, effect),
-        standard_error=float(np.sqrt(variance) / mass.sum()),
-        level=ALPHA * share,
+        standard_error=float(np.sqrt(variance) / weights.sum()),
+        level=ALPHA * level_fraction,
     )
 
 
@@ -308,7 +310,7 @@ def _test_ranges(
     outcome: NDArray[Any],
     proba: NDArray[Any],
     members: NDArray[np.bool_],
-    share: float,
+    level_fraction: float,
 ) -> MeanTest:
     """Return the range of probabilities with the smallest p-value, corrected for all ranges.
 
@@ -323,17 +325,17 @@ def _test_ranges(
         index = bin_index(predicted, edges)
         bins = np.unique(index)
         parts += [index == b for b in bins] + [index > b for b in bins[:-1]]
-    pvalues = [_mean_pvalue(data, outcome, proba, rows[part]) for part in parts]
+    pvalues = [_compute_mean_pvalue(data, outcome, proba, rows[part]) for part in parts]
     worst = np.zeros(len(proba), dtype=bool)
     worst[rows[parts[int(np.argmin(pvalues))]]] = True
-    test = _test_mean(data, of, outcome, proba, worst, share / len(parts))
+    test = _test_mean(data, of, outcome, proba, worst, level_fraction / len(parts))
     inside = proba[worst].astype(np.float64)
     test.proba_range = [float(inside.min()), float(inside.max())]
     test.pvalue = min(len(parts) * min(pvalues), 1.0)
     return test
 
 
-def _mean_pvalue(
+def _compute_mean_pvalue(
     data: ReportData, outcome: NDArray[Any], proba: NDArray[Any], rows: NDArray[np.intp]
 ) -> float:
     weight = None if data.weight is None else data.weight[rows]
@@ -362,7 +364,7 @@ def _test_error(data: ReportData, members: NDArray[np.bool_], needed: float | No
     return calibration_test(**chosen, n_resamples=more, **draws).pvalue
 
 
-def _test_classes(data: ReportData, share: float) -> list[GroupTest]:
+def _test_classes(data: ReportData, level_fraction: float) -> list[GroupTest]:
     """Test every class, if there are more than two.
 
     Both the answers that name the class and its column of probabilities are tested, on average and
@@ -375,7 +377,7 @@ def _test_classes(data: ReportData, share: float) -> list[GroupTest]:
     for k in range(len(data.classes)):
         kinds, parts = _select_class(data, k), _select_class(sample, k)
         with_ranges = [of for of in kinds if of in parts and parts[of][2].sum() >= FEW]
-        of_test = share / (len(kinds) + len(with_ranges))
+        of_test = level_fraction / (len(kinds) + len(with_ranges))
         tests = [_test_mean(data, of, *kinds[of], of_test) for of in kinds]
         tests += [_test_ranges(sample, of, *parts[of], of_test) for of in with_ranges]
         n_samples = int((data.predicted == k).sum()) or len(data.codes)
@@ -535,14 +537,14 @@ def _describe_undetected(
     size = f"With {count(overall.n_samples)} samples, {limit} could hide overall"
     if undecided:
         widest = max(undecided, key=lambda part: part.max_undetected_error)
-        size += f", and up to {points(widest.max_undetected_error)} {_where(widest)}"
+        size += f", and up to {points(widest.max_undetected_error)} {_describe_place(widest)}"
         n = widest.n_samples
         size += f" ({count(n)} sample{'s' if n != 1 else ''})"
     sentences = [f"{size}."]
     clearest = min(tested, key=lambda entry: entry.pvalue)
     if ALPHA < clearest.pvalue <= 0.1:
         sentences.append(
-            f"The strongest sign of one is {_where(clearest)}. "
+            f"The strongest sign of one is {_describe_place(clearest)}. "
             f"{_describe_chance(clearest, tested)}"
         )
     return sentences
@@ -581,7 +583,7 @@ def _format_range(test: MeanTest) -> str:
 def _describe_test(entry: GroupTest, test: MeanTest, positive: str) -> str:
     """Return prediction and observation of a test as a sentence without its period."""
     predicted, observed, ends = format_means(test.predicted, test.observed)
-    who = f"{_where(entry)} it" if entry.kind == "group" else "it"
+    who = f"{_describe_place(entry)} it" if entry.kind == "group" else "it"
     name = isolated(entry.name)
     if test.proba_range is not None:
         text = _describe_range(entry, test, positive)
@@ -616,10 +618,10 @@ def _describe_range(entry: GroupTest, test: MeanTest, positive: str) -> str:
         text = f"{where}, {observed} are right ({ends})"
     if entry.kind == "class" and test.of == "answers":
         text = f"for the answer {entry.name}, {text}"
-    return f"{_where(entry)}, {text}" if entry.kind == "group" else text
+    return f"{_describe_place(entry)}, {text}" if entry.kind == "group" else text
 
 
-def _where(entry: GroupTest) -> str:
+def _describe_place(entry: GroupTest) -> str:
     if entry.kind == "overall":
         return "overall"
     if entry.kind == "group":
@@ -665,7 +667,7 @@ def count_models(pvalue: float) -> str:
 
 def _name_row(entry: GroupTest) -> str:
     """Return the name of an entry, for a row of a table."""
-    return _where(entry).removeprefix("for ")
+    return _describe_place(entry).removeprefix("for ")
 
 
 def make_chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:

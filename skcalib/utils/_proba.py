@@ -322,7 +322,7 @@ class Predictions(NamedTuple):
     @property
     def codes(self) -> NDArray[np.intp]:
         """The column of the true class, (n,); shares are an error."""
-        if self.has_shares:
+        if self.is_soft:
             raise ValueError(
                 "y_true must hold one label for every sample here, got soft labels of shape "
                 f"{self.truth.shape}."
@@ -330,18 +330,18 @@ class Predictions(NamedTuple):
         return self.truth
 
     @property
-    def has_shares(self) -> bool:
+    def is_soft(self) -> bool:
         return self.truth.ndim == 2
 
     def of_class(self, k: int, rows: slice = slice(None)) -> NDArray[Any]:
         """Return whether samples are of class k, (n,), or their shares of it."""
         truth = self.truth[rows]
-        return truth[:, k] if self.has_shares else truth == k
+        return truth[:, k] if self.is_soft else truth == k
 
     def of_columns(self, columns: NDArray[np.intp], rows: slice = slice(None)) -> NDArray[Any]:
         """Return whether ``columns[i]`` is the true class of sample i, or its share there."""
         truth = self.truth[rows]
-        if self.has_shares:
+        if self.is_soft:
             return np.take_along_axis(truth, columns[:, np.newaxis], axis=1)[:, 0]
         return truth == columns
 

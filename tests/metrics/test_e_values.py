@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit, logit, softmax
 
 from skcalib.metrics import CalibrationAccumulator, CalibrationMonitor
-from skcalib.metrics._e_values import explanation  # private: no alarm ever says "No change"
+from skcalib.metrics._e_values import describe_change  # private: no alarm ever says "No change"
 
 HALVES = [1, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 0]
 LOG_SLOPES, SHIFTS = ([sign * top * half for half in HALVES for sign in (-1, 1)][:13]
@@ -145,7 +145,7 @@ def test_several_classes_are_explained_by_name():
     assert total.evidence().pvalue < 1e-6
     sentence, cat = alarm(names[y], moved), "gives class cat too little"
     check_explanation(sentence, cat, "the odds of class cat", 1 / 0.6)
-    assert explanation(np.zeros(169), None).startswith("No change")
+    assert describe_change(np.zeros(169), None).startswith("No change")
 
 
 def test_what_evidence_needs():

@@ -99,8 +99,8 @@ def test_labels_by_chance_compare_with_the_smooth_error_as_their_own_errors_do(d
     middle = float(np.median(drawn.by_chance(seeds)))
     error = prepare_residual_error(smooth_calibration_error, {}, middle, codes, stated, None, None)
     exceeds = np.array(drawn.by_chance(seeds)) > middle
-    by_cells = np.array(error.by_chance(seeds)) > middle
-    assert (exceeds == by_cells).mean() > 0.95
+    by_bins = np.array(error.by_chance(seeds)) > middle
+    assert (exceeds == by_bins).mean() > 0.95
     assert 10 < exceeds.sum() < 30
 
 
@@ -412,7 +412,7 @@ def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
     alone = Resampled.of(metric, options, y, proba)
     together = alone.alone()
     error, merged = alone.error, together.error
-    assert len(merged.cells) < 0.8 * len(error.cells)
+    assert len(merged.bins) < 0.8 * len(error.bins)
     assert merged.weight.sum() == 6000
     assert merged.statistic == pytest.approx(error.statistic, abs=1e-12)
     seeds = draw_seeds(0, 400)
@@ -433,7 +433,7 @@ def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_variance_of_the_gaps_of_a_calibrated_model(data, together):
+def test_variance_of_the_residuals_of_a_calibrated_model(data, together):
     y, proba, weight = data
     y, p = proba.argmax(axis=1) == y, proba.max(axis=1)
     if together:  # more than 2**17
@@ -443,7 +443,7 @@ def test_variance_of_the_gaps_of_a_calibrated_model(data, together):
     assert isinstance(error, MergedError) == together
     bins = np.minimum((9 * p).astype(int), 8)
     expected = np.bincount(bins, weight**2 * p * (1 - p), 9) / weight.sum() ** 2
-    np.testing.assert_allclose(error.by_stated(), expected, rtol=1e-6)
+    np.testing.assert_allclose(error.compute_null_variance(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("given", ["weights", "groups", "classes", "few"])
