@@ -117,6 +117,9 @@ def _top_label(
         # Only two numbers per sample leave the device. torch takes the first of ties, too.
         values, labels = block.max(dim=1)
         return to_host(values), predictions.of_columns(to_host(labels), rows)
+    if block.shape[1] == 2:
+        first, second = block.T
+        return np.maximum(first, second), predictions.of_columns(second > first, rows)
     index = np.arange(len(block))
     if block.shape[1] <= FEW_COLUMNS and not predictions.is_soft:
         # If no row has two equal largest values, the maximum is enough: no argmax is needed.
@@ -155,7 +158,7 @@ def sum_bins(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np
 
 
 def residual_norm(sums: NDArray[np.float64], norm: str) -> Any:
-    """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
+    """Return the "l1", "l2" or "max" norm of the differences between confidence and accuracy.
 
     Bins are weighted by their fraction of the weight; empty bins count 0. `sums` of shape
     (3, n_bins) give a number, those of shape (n_classes, 3, n_bins) an array (n_classes,).
@@ -165,10 +168,10 @@ def residual_norm(sums: NDArray[np.float64], norm: str) -> Any:
     weight, difference = scaled[..., 0, :], np.abs(scaled[..., 1, :] - scaled[..., 2, :])
     if norm == "l1":
         return difference.sum(axis=-1) / weight.sum(axis=-1)
-    gap = difference / np.where(weight > 0, weight, 1)
+    residual = difference / np.where(weight > 0, weight, 1)
     if norm == "max":
-        return gap.max(axis=-1)
-    return np.sqrt((weight * gap**2).sum(axis=-1) / weight.sum(axis=-1))
+        return residual.max(axis=-1)
+    return np.sqrt((weight * residual**2).sum(axis=-1) / weight.sum(axis=-1))
 
 
 def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:

@@ -159,14 +159,16 @@ def quantiles(
         rank = np.ceil(levels * n - _CUMSUM_SLACK * n).astype(np.intp) - 1
     else:
         order = np.argsort(values)
-        ordered, mass = values[order], np.cumsum(weight[order])
+        ordered, cumulative = values[order], np.cumsum(weight[order])
         # The first cumulative weight that reaches the level.
-        rank = np.searchsorted(mass, (levels - _CUMSUM_SLACK) * mass[-1])
+        rank = np.searchsorted(cumulative, (levels - _CUMSUM_SLACK) * cumulative[-1])
     return ordered[np.maximum(rank, 0)]
 
 
 def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return edges e' of `dtype` for which v > e' if and only if v > e, for all v of `dtype`."""
+    if dtype == edges.dtype:
+        return edges
     # astype rounds to nearest; where that went up, the next float below is the largest under e.
     rounded = edges.astype(dtype)
     with np.errstate(under="ignore"):
@@ -203,10 +205,10 @@ def bin_sums(
     value_sum = np.bincount(index, values if weight is None else values * weight, n_bins)
     if outcomes.dtype.kind == "f":
         true = np.bincount(index, outcomes if weight is None else outcomes * weight, n_bins)
-        return np.stack([np.bincount(index, weight, n_bins), value_sum, true])
-    # One pass for both outcomes, False in the first n_bins cells.
+        return np.array([np.bincount(index, weight, n_bins), value_sum, true])
+    # One pass for both outcomes, with False in the first n_bins.
     false, true = np.bincount(index + n_bins * outcomes, weight, 2 * n_bins).reshape(2, n_bins)
-    return np.stack([false + true, value_sum, true])
+    return np.array([false + true, value_sum, true])
 
 
 def quantile_sums(

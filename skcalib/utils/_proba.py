@@ -338,10 +338,11 @@ class Predictions(NamedTuple):
         truth = self.truth[rows]
         return truth[:, k] if self.is_soft else truth == k
 
-    def of_columns(self, columns: NDArray[np.intp], rows: slice = slice(None)) -> NDArray[Any]:
-        """Return whether ``columns[i]`` is the true class of sample i, or its share there."""
+    def of_columns(self, columns: NDArray[Any], rows: slice = slice(None)) -> NDArray[Any]:
+        """Return whether ``columns[i]`` is the true class of sample i, or its fraction there."""
         truth = self.truth[rows]
         if self.is_soft:
+            columns = columns.astype(np.intp, copy=False)
             return np.take_along_axis(truth, columns[:, np.newaxis], axis=1)[:, 0]
         return truth == columns
 
