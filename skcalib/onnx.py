@@ -21,8 +21,8 @@ from .difficulty import DifficultyAwareClassifier
 from .labels import LabelCleaningClassifier
 from .posthoc import PostHocCalibratedClassifier, PostHocCalibrator
 from .selection import SelectiveClassifier, SubsetClassifier
-from .utils._estimators import last_step
-from .utils._labels import class_positions
+from .utils._estimators import get_last_step
+from .utils._labels import find_positions
 from .utils._output import import_optional
 from .utils._proba import FLOAT32_ROUNDING
 
@@ -261,7 +261,7 @@ def _inner(g: _Graph, operator: Any, *, raw: bool = False, fitted: Any = None) -
     outer = operator.raw_operator
     model = _unwrapped(outer.estimator_ if fitted is None else fitted)
     # A Pipeline would not pass `raw_scores` on: the options are those of its last step.
-    last, _ = last_step(model)
+    last, _ = get_last_step(model)
     allowed = g.scope._get_allowed_options(last, fail=False) or {}
     if raw and "raw_scores" not in allowed:
         raise NotImplementedError(
@@ -282,7 +282,7 @@ def _in_order(g: _Graph, scores: str, model: Any, classes: NDArray[Any], absent:
     known = np.asarray(getattr(model, "classes_", classes))
     if np.array_equal(known, classes):
         return scores
-    positions = class_positions(classes, known)
+    positions = find_positions(classes, known)
     nothing = g("Add", g("Mul", g.columns(scores, [0]), 0.0), absent)
     columns = [nothing if at < 0 else g.columns(scores, [at]) for at in positions.tolist()]
     return str(g("Concat", *columns, axis=1))
@@ -424,7 +424,7 @@ def _parse_delegating(scope: Any, model: Any, inputs: Any, custom_parsers: Any =
     if not np.array_equal(inner.classes_, model.classes_):
         raise NotImplementedError("the classifier inside must know all classes.")
     zipmap = scope.get_options(model, {"zipmap": True})["zipmap"]
-    scope.add_options(id(last_step(inner)[0]), {"zipmap": zipmap})
+    scope.add_options(id(get_last_step(inner)[0]), {"zipmap": zipmap})
     return _parse_sklearn(scope, inner, inputs)
 
 

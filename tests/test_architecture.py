@@ -205,7 +205,7 @@ def test_private_files_are_imported_by_their_own_package_alone():
 
 
 # Where an array may be something else than numpy's. All other files pass it on: `@by_chunks` and
-# `chunks_to` send dask arrays to these, and blocks come from `_numeric` and `_proba`.
+# `send_chunks_to` send dask arrays to these, and blocks come from `_numeric` and `_proba`.
 DASK = {
     "difficulty/_mahalanobis.py",
     "labels/_dask.py",

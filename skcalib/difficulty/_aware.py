@@ -27,9 +27,9 @@ from ..utils._estimators import (
     check_fit_takes,
     fit_clone,
     fit_difficulty_of_used,
-    group_params,
-    last_step,
-    samples_and_labels,
+    get_group_params,
+    get_last_step,
+    read_samples,
     warn_if_fitted,
 )
 from ..utils._output import warn
@@ -376,7 +376,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         self : DifficultyAwareClassifier
             The fitted classifier.
         """
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator, scorer=self.scorer)
         scorer = clone(self._scorer())
@@ -426,9 +426,9 @@ class DifficultyAwareClassifier(DelegatingClassifier):
             routed = process_routing(self, "fit", sample_weight=weight, **given, **fit_params)
             return dict(routed["scorer"]["fit"]), dict(routed["estimator"]["fit"])
         # `fit_difficulty` passes these to the scorer itself, however deep in Pipelines.
-        final, _ = last_step(scorer)
+        final, _ = get_last_step(scorer)
         scorer_params: dict[str, Any] = {}
-        of_groups = group_params(self.estimator, groups)
+        of_groups = get_group_params(self.estimator, groups)
         fit_params = {**fit_params, **of_groups}
         if groups is not None:
             if "groups" in signature(final.fit_difficulty).parameters:

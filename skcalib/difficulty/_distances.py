@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
-from ..utils._backends import back_end, for_blocks, for_chunks, take_rows, to_host
+from ..utils._backends import for_blocks, for_chunks, get_back_end, take_rows, to_host
 from ..utils._labels import format_labels
 from ..utils._output import warn
 from ._gaussians import (
@@ -83,7 +83,7 @@ class ClassDistances:
 
     def to_nearest_class(self, X: Any) -> NDArray:
         """Return the distance of each sample to the nearest class."""
-        xp, _ = back_end(X)
+        xp, _ = get_back_end(X)
         out = np.empty(len(X), dtype=working_dtype(X.dtype))
         return self._fill(out, X, lambda distances: xp.amin(distances, 1))
 
@@ -94,7 +94,7 @@ class ClassDistances:
 
     def _fill(self, out: NDArray, X: Any, reduce: Callable[[Any], Any]) -> NDArray:
         """Write ``reduce(distances to all classes)`` of each sample into `out`."""
-        xp, place = back_end(X)
+        xp, place = get_back_end(X)
         # One origin for all classes: their distances come from a product.
         polynomial = self._polynomial("background", working_dtype(X.dtype))
         origin, projection = place(polynomial.origin), place(polynomial.projection)
@@ -114,7 +114,7 @@ class ClassDistances:
 
     def to_own_class(self, X: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the distance of each sample to the class ``codes[i]``."""
-        xp, place = back_end(X)
+        xp, place = get_back_end(X)
         # The origin of every class is its mean: otherwise, large distances between classes would
         # cancel after the product.
         polynomial = self._polynomial("classes", working_dtype(X.dtype))

@@ -12,19 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils._arrays import check_numbers, check_same_length, check_weights
 from ..utils._compat import Interval, _safe_indexing, validate_params
 from ..utils._estimators import (
+    compute_difficulty,
     fit_clone,
-    group_params,
-    last_step,
+    get_group_params,
+    get_last_step,
     make_folds,
+    read_samples,
     run_folds,
-    samples_and_labels,
-    score,
 )
 from ..utils._labels import (
     as_labels,
     check_labels_like,
-    class_positions,
     encode_duplicates,
+    find_positions,
     warn_of_duplicates,
 )
 
@@ -67,7 +67,7 @@ def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray
     >>> score_difficulty(pipe, X, y).shape
     (1797,)
     """
-    return score(scorer, X, y)
+    return compute_difficulty(scorer, X, y)
 
 
 def cross_val_difficulty(
@@ -126,8 +126,8 @@ def cross_val_difficulty(
     >>> cross_val_difficulty(pipe, X, y, cv=3).shape
     (1797,)
     """
-    X, labels = samples_and_labels(X, y)
-    params = group_params(estimator, groups)
+    X, labels = read_samples(X, y)
+    params = get_group_params(estimator, groups)
     if groups is None:
         warn_of_duplicates(encode_duplicates(X, labels))
     of_fold = partial(_fold_difficulty, estimator, X, labels, params)
@@ -144,16 +144,16 @@ def _fold_difficulty(
 ) -> NDArray[np.float64]:
     """Return the difficulty of the samples `test` by a fit on `train`; inf for unseen labels."""
     fitted = fit_clone(estimator, X, labels, train, params)
-    scorer, _ = last_step(fitted)
+    scorer, _ = get_last_step(fitted)
     # A scorer without classes, such as KMeansPrototypeScorer, takes any label.
     known = np.ones(len(test), dtype=bool)
     if hasattr(scorer, "classes_"):
-        known = class_positions(labels[test], scorer.classes_) >= 0
+        known = find_positions(labels[test], scorer.classes_) >= 0
     difficulty = np.full(len(test), np.inf)
     # Scorers may refuse an empty X.
     if known.any():
         seen = test[known]
-        difficulty[known] = score(fitted, _safe_indexing(X, seen), labels[seen])
+        difficulty[known] = compute_difficulty(fitted, _safe_indexing(X, seen), labels[seen])
     return difficulty
 
 

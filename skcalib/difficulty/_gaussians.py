@@ -12,9 +12,9 @@ from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
 from ..utils._backends import (
-    back_end,
     exact_products,
     for_blocks,
+    get_back_end,
     one_blas_thread,
     take_rows,
     to_host,
@@ -117,7 +117,7 @@ class GaussianStatistics:
         """Add samples about the same references; change the caller's `sums` and `scatter`."""
         used = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
         placed = self._with_references_near(X, codes, used, chunk_rows, work)
-        _, place = back_end(X)
+        _, place = get_back_end(X)
         minus_reference = place(np.negative(placed.reference, dtype=work))
         sums, scatter = place(placed.sums), place(placed.scatter)
 
@@ -158,7 +158,7 @@ class GaussianStatistics:
         """
         reference = self.reference.astype(work)
         missing = self.weight == 0
-        _, place = back_end(X)
+        _, place = get_back_end(X)
         for rows in gen_batches(len(X), chunk_rows):
             new = rows.start + np.flatnonzero(missing[codes[rows]] & used[rows])
             if len(new):
@@ -295,7 +295,7 @@ def _sums(
     X: Any, codes: NDArray[np.intp], root_weight: Any, minus_reference: Any
 ) -> tuple[Any, Any]:
     """Return the sums (n_classes, n_features) and outer products of samples about references."""
-    _, place = back_end(X)
+    _, place = get_back_end(X)
     with np.errstate(over="ignore", invalid="ignore"):
         # In place: new memory costs more than the sum.
         deviation = take_rows(minus_reference, place(codes))
@@ -309,7 +309,7 @@ def _sums(
 
 def _class_sums(X: Any, codes: NDArray[np.intp], weight: Any, n_classes: int) -> Any:
     """Return the sums (n_classes, n_features) of the samples of every class, weighted or not."""
-    xp, place = back_end(X)
+    xp, place = get_back_end(X)
     if xp is np:
         dtype = np.result_type(X, np.float32)
         values = np.ones(len(codes), dtype) if weight is None else weight

@@ -15,16 +15,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_readable, check_weights, warn_if_normalized
-from ..utils._backends import UnitRows, aligned, is_chunked, map_chunks, reduce_chunks
+from ..utils._backends import UnitRows, align_chunks, is_chunked, map_chunks, reduce_chunks
 from ..utils._compat import Interval, StrOptions, _fit_context, _num_samples
 from ..utils._estimators import show_inner, validate_rows
 from ..utils._labels import (
     as_labels,
     check_class_labels,
-    class_positions,
     encode,
+    find_positions,
     format_labels,
-    joined_classes,
+    merge_classes,
 )
 from ..utils._output import name_argument
 from ._base import DifficultyMixin
@@ -271,7 +271,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
     def _add_statistics(self, other: RelativeMahalanobisScorer) -> None:
         """Add the statistics of another scorer, and its classes."""
-        classes = joined_classes(self.classes_, other.classes_, name="other")
+        classes = merge_classes(self.classes_, other.classes_, name="other")
         merged = self._laid_out(classes).merged(other._laid_out(classes))
         self._set_state(classes_=classes, _statistics=merged)
 
@@ -567,7 +567,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             new_classes = found if announced is None else announced
             statistics = GaussianStatistics.empty(len(new_classes), data.shape[1])
         else:
-            joined = joined_classes(self.classes_, found, name="y")
+            joined = merge_classes(self.classes_, found, name="y")
             new_classes = self.classes_ if is_final else joined
             statistics = self._laid_out(new_classes)
         # A sample of weight 0 may have a label of its own.
@@ -588,7 +588,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         work: type[np.floating] | None,
     ) -> None:
         """Add the samples of dask arrays, as `_update` does."""
-        X, y, sample_weight = aligned(True, X=X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight = align_chunks(True, X=X, y=y, sample_weight=sample_weight)
         # Checks names, number and type of the features before anything is computed.
         self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=reset)
         announced = self._check_announced(classes, reset)
@@ -624,7 +624,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
     def _in_chunks(self, method: Callable[..., Any], X: Any, y: Any = None, **shape: Any) -> Any:
         """Return the results of a method for every chunk, lazily, with the samples seen so far."""
-        X, *labels = aligned(X=X, **({} if y is None else {"y": y}))
+        X, *labels = align_chunks(X=X, **({} if y is None else {"y": y}))
         self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=False)
         return map_chunks(method, copy(self.finalize()), X, *labels, **shape)
 
@@ -674,7 +674,7 @@ def gaussians_without(
     weight = np.ones(len(samples)) if given is None else given
     encode(labels[weight > 0], scorer.classes_)
     # A sample of weight 0 may have a label that the fit lacks.
-    codes = np.maximum(class_positions(labels, scorer.classes_), 0)
+    codes = np.maximum(find_positions(labels, scorer.classes_), 0)
     statistics = scorer._statistics
     seen = np.bincount(codes, weight, len(scorer.classes_))
     if not np.allclose(seen, statistics.weight, rtol=1e-6, atol=0.0):

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from ..utils._backends import back_end, exact_products, row_squares, to_host
+from ..utils._backends import exact_products, get_back_end, row_squares, to_host
 from ..utils._output import import_optional
 
 # Up to this number of features, scikit-learn is as fast as faiss.
@@ -80,7 +80,7 @@ class NeighborSearch:
         if self.metric not in ("euclidean", "cosine"):
             self.train_ = self._prepare(to_host(X[:]))
         else:
-            xp, _ = back_end(X)
+            xp, _ = get_back_end(X)
             # Centering changes no neighbor; far from the origin, float32 would lose digits.
             sums = (xp.sum(self._direction(X[b]), 0, dtype=xp.float64) for b in _blocks(X))
             self.center_ = to_host(sum(sums)) / len(X)
@@ -97,7 +97,7 @@ class NeighborSearch:
             centered /= self.scale_
             self.train_ = centered
         self.in_float64_ = False
-        if back_end(self.train_)[0] is np:
+        if get_back_end(self.train_)[0] is np:
             self.search_ = self._search_of(self.train_)
             self.in_float64_ = self.algorithm == "brute" or X.shape[1] <= SMALL_DIM
             if not self.in_float64_:
@@ -116,14 +116,14 @@ class NeighborSearch:
         if self.metric != "cosine":
             return rows
         # In float64, so that the number type of X makes no difference.
-        if back_end(rows)[0] is np:
+        if get_back_end(rows)[0] is np:
             return normalize(rows.astype(np.float64))
         wide = rows.double()
         return wide / row_squares(wide).sqrt().clip(min=np.finfo(np.float64).tiny)[:, None]
 
     def _prepare(self, X: Any) -> Any:
         """Return samples as float32, minus the center and divided by the scale."""
-        xp, place = back_end(X)
+        xp, place = get_back_end(X)
         center = place(self.center_)
         where = {} if xp is np else {"device": X.device}
         prepared = xp.empty(X.shape, dtype=xp.float32, **where)
@@ -139,10 +139,10 @@ class NeighborSearch:
 
     def _beside_train(self, X: Any) -> Any:
         """Return prepared samples on the device of the training samples."""
-        xp, place = back_end(self.train_)
+        xp, place = get_back_end(self.train_)
         if xp is np:
             return self._prepare(to_host(X[:]))
-        return self._prepare(place(X) if back_end(X)[0] is np else X).to(self.train_.device)
+        return self._prepare(place(X) if get_back_end(X)[0] is np else X).to(self.train_.device)
 
     def kneighbors(self, X: Any, *, one_more: bool = False) -> NDArray:
         """Return the indices (n, n_neighbors) of the nearest training samples, nearest first."""
@@ -150,7 +150,7 @@ class NeighborSearch:
         queries = self._beside_train(X)
         if self.in_float64_:
             return self._search_float64(queries, n_fetched)
-        if back_end(queries)[0] is np:
+        if get_back_end(queries)[0] is np:
             faiss = import_optional("faiss", extra="faiss")
             squared, indices = faiss.knn(queries, self.train_, n_fetched)
         else:
@@ -164,13 +164,13 @@ class NeighborSearch:
 
     def _search_float64(self, queries: Any, n_fetched: int) -> Any:
         """Return the indices (n, n_fetched) of the nearest training samples, found in float64."""
-        if back_end(queries)[0] is np:
+        if get_back_end(queries)[0] is np:
             return self.search_.kneighbors(queries, n_fetched, return_distance=False)
         return nearest_in_tiles(queries.double(), self.train_, n_fetched)[1]
 
     def is_equal(self, X: Any, neighbors: NDArray) -> NDArray[np.bool_]:
         """Return which of its neighbors (n, k) every sample of X equals, (n, k)."""
-        _, place = back_end(self.train_)
+        _, place = get_back_end(self.train_)
         queries = self._beside_train(X)
         equal = [(self.train_[place(column)] == queries).all(1) for column in neighbors.T]
         return np.stack([to_host(column) for column in equal], axis=1)
@@ -180,7 +180,7 @@ class NeighborSearch:
 
         For the cosine metric it is the distance of unit vectors.
         """
-        _, place = back_end(self.train_)
+        _, place = get_back_end(self.train_)
         # From the differences: |x|^2 - 2xy + |y|^2 would lose digits.
         difference = self._beside_train(X) - self.train_[place(neighbor)]
         return float(self.scale_) * np.sqrt(to_host(row_squares(difference)))
@@ -205,7 +205,7 @@ def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
 
     Exact, by ``|x|^2 - 2 x y + |y|^2`` in the dtype of the queries.
     """
-    xp, _ = back_end(train)
+    xp, _ = get_back_end(train)
     n_train = max(k, TILE_TRAIN)
     squared = xp.full((len(queries), k), xp.inf, dtype=queries.dtype, device=train.device)
     indices = xp.zeros((len(queries), k), dtype=xp.int64, device=train.device)

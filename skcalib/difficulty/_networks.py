@@ -23,20 +23,20 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 
 from ..utils._backends import (
     TensorRows,
-    back_end,
     exact_products,
-    on_accelerator,
+    get_back_end,
+    is_on_accelerator,
     raise_ctrl_c,
-    seeded,
+    seed_torch,
     to_host,
 )
-from ..utils._compat import predict_nonlinearity, without_steps
-from ..utils._estimators import last_step, validate_data, validate_rows
+from ..utils._compat import clone_without_steps, predict_nonlinearity
+from ..utils._estimators import get_last_step, validate_data, validate_rows
 from ..utils._labels import (
     as_labels,
     check_class_labels,
     check_labels_like,
-    class_positions,
+    find_positions,
     format_labels,
 )
 from ..utils._output import ignoring
@@ -110,7 +110,7 @@ def check_queries(owner: Any, model: Any, X: Any, y: Any) -> tuple[Any, NDArray 
         return X, None
     labels = check_labels_like(y, name="y", n_samples=len(y), like=owner.classes_)
     # -1 stands for a label that no training sample has.
-    return X, class_positions(labels, owner.classes_)
+    return X, find_positions(labels, owner.classes_)
 
 
 # Train a network, and record its predictions after every epoch.
@@ -130,7 +130,7 @@ def trained_network(
     if estimator is None:
         estimator = default_network(random_state.randint(np.iinfo(np.int32).max))
     model = unfrozen(estimator)
-    network, _ = last_step(model)
+    network, _ = get_last_step(model)
     check_network(network)
     if is_torch_module(network):
         return estimator
@@ -145,7 +145,7 @@ def _weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
     """Return the arguments of `fit` that carry the weights to the network."""
     if sample_weight is None:
         return {}
-    network, prefix = last_step(model)
+    network, prefix = get_last_step(model)
     if not has_fit_parameter(network, "sample_weight"):
         raise ValueError(
             f"sample_weight must be None for {type(network).__name__}, whose fit takes none, got "
@@ -190,7 +190,7 @@ def _train_mlp(
     net: MLPClassifier, X: Any, y: NDArray, X_all: Any, weights: dict, seed: int
 ) -> list[NDArray]:
     """Train by `partial_fit` until `fit` would stop; return labels as `train_recorded` does."""
-    untrained = without_steps(net).set_params(random_state=np.random.RandomState(seed))
+    untrained = clone_without_steps(net).set_params(random_state=np.random.RandomState(seed))
     # A generator goes on from epoch to epoch; an integer would shuffle alike every time.
     net.set_params(random_state=np.random.RandomState(seed))
     classes = np.unique(y)
@@ -228,7 +228,7 @@ def _train_skorch(
             weight = next(net.module_.parameters(), None)
             samples = X_all
             if weight is not None and weight.dtype == torch.float32:
-                on_device = on_accelerator(samples)
+                on_device = is_on_accelerator(samples)
                 samples = samples.float() if on_device else np.asarray(samples, dtype=np.float32)
             history.append(net.predict(samples))
 
@@ -238,7 +238,7 @@ def _train_skorch(
         net.set_params(callbacks=[("recorder", Recorder()), *(former or [])])
     # A net without a random_state draws from the global generator, which is restored.
     own = hasattr(net, "random_state")
-    with nullcontext() if own else seeded(seed, net.device or "cpu"):
+    with nullcontext() if own else seed_torch(seed, net.device or "cpu"):
         net.fit(X, y, **weights)
     return history
 
@@ -282,7 +282,7 @@ def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
 
 def _probabilities(logits: Any) -> Any:
     """Return the softmax of logits (n, K); a single column is read as (0, z)."""
-    xp, _ = back_end(logits)
+    xp, _ = get_back_end(logits)
     if logits.shape[1] == 1:
         # A single logit belongs to the second class.
         logits = xp.concatenate([xp.zeros_like(logits), logits], 1)
@@ -330,7 +330,7 @@ class _TorchReader:
         self.names = list(self.embedder.layer_names_)
         found = self.embedder.transform_layers(X[:1], output=True, as_tensors=True)
         self.sizes = [layer.shape[1] for layer in found[: len(self.names)]]
-        self.device = found[-1].device if on_accelerator(found[-1]) else None
+        self.device = found[-1].device if is_on_accelerator(found[-1]) else None
         self.model = model
         self.classes = np.asarray(getattr(model, "classes_", classes))
 
@@ -341,7 +341,7 @@ class _TorchReader:
         if is_skorch_net(self.model):
             proba = _skorch_probabilities(self.model, output, X)
         else:
-            xp, _ = back_end(output)
+            xp, _ = get_back_end(output)
             proba = _probabilities(xp.asarray(output, dtype=xp.float64))
         final = _predicted_labels(proba, self.classes)
         return Reading([X.reshape(len(X), -1), *layers[: len(self.names)], proba], final)
@@ -359,7 +359,7 @@ def _skorch_probabilities(net: Any, output: Any, X: Any) -> Any:
 
 def _project(projection: SparseRandomProjection, layer: Any) -> Any:
     """Return a layer (n, d) as (n, n_components), on its device."""
-    xp, _ = back_end(layer)
+    xp, _ = get_back_end(layer)
     if xp is np:
         return projection.transform(layer)
     entries = projection.components_.tocoo()
@@ -374,7 +374,7 @@ def _project(projection: SparseRandomProjection, layer: Any) -> Any:
 def _empty(n_samples: int, layer: Any) -> Any:
     """Return an uninitialized (n_samples, d) of the type and device of a layer."""
     shape = (n_samples, layer.shape[1])
-    return np.empty(shape, layer.dtype) if back_end(layer)[0] is np else layer.new_empty(shape)
+    return np.empty(shape, layer.dtype) if get_back_end(layer)[0] is np else layer.new_empty(shape)
 
 
 class ActivationReader:
@@ -403,7 +403,7 @@ class ActivationReader:
         random_state: np.random.RandomState,
     ) -> None:
         self.model = model
-        network, _ = last_step(model)
+        network, _ = get_last_step(model)
         sample = self._enter(X[:1])
         self.shape = tuple(sample.shape[1:])
         if isinstance(network, MLPClassifier):
@@ -445,7 +445,7 @@ class ActivationReader:
             # The slice of a Pipeline of a network alone is empty.
             X = model[:-1].transform(X) if len(model) > 1 else X
             model = model[-1]
-        if on_accelerator(X):
+        if is_on_accelerator(X):
             return X
         return X.toarray() if issparse(X) else np.asarray(X)
 

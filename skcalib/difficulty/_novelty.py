@@ -20,10 +20,10 @@ from ..utils._backends import by_chunks
 from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._estimators import (
     MetaMixin,
+    as_indexable,
     fit_clone,
-    indexable_samples,
-    inner_fit_params,
-    last_step,
+    get_inner_fit_params,
+    get_last_step,
     make_folds,
     run_folds,
     show_inner,
@@ -148,13 +148,13 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         """
         if y is None and get_tags(self.scorer).target_tags.required:
             raise ValueError(
-                f"y must hold labels: {type(last_step(self.scorer)[0]).__name__} requires y to be "
-                "passed, but the target y is None."
+                f"y must hold labels: {type(get_last_step(self.scorer)[0]).__name__} requires y "
+                "to be passed, but the target y is None."
             )
-        X, labels, n_samples = indexable_samples(X, y)
+        X, labels, n_samples = as_indexable(X, y)
         weight = check_weights(sample_weight, n_samples)
         warn_if_fitted(scorer=self.scorer)
-        params = inner_fit_params(self, "scorer", weight, fit_params, groups)
+        params = get_inner_fit_params(self, "scorer", weight, fit_params, groups)
         self.scorer_ = fit_clone(self.scorer, X, labels, params=params)
         in_sample = self.cv is None or isinstance(self.scorer, FrozenEstimator)
         given = not (self.cv is None or self.cv == "auto" or isinstance(self.cv, Integral))

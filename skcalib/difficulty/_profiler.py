@@ -18,11 +18,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_weights
-from ..utils._backends import on_accelerator, to_host
+from ..utils._backends import is_on_accelerator, to_host
 from ..utils._compat import HasMethods, Interval, _fit_context, _safe_indexing, validate_parameters
-from ..utils._estimators import last_step
-from ..utils._labels import as_labels, check_labels_like, class_positions, encode_groups
-from ..utils._output import as_table, row_index
+from ..utils._estimators import get_last_step
+from ..utils._labels import as_labels, check_labels_like, encode_groups, find_positions
+from ..utils._output import as_table, get_row_index
 from ._base import RequiresLabels
 from ._networks import (
     check_network,
@@ -283,10 +283,10 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         self : DifficultyProfiler
             The fitted profiler.
         """
-        index = row_index(X)
+        index = get_row_index(X)
         scorer = self._scorer()
         X, labels = check_samples(self, scorer.estimator, X, y)
-        if self.folder is not None and on_accelerator(X):
+        if self.folder is not None and is_on_accelerator(X):
             X = to_host(X)  # joblib hashes the values of arrays, but not of tensors
         if isinstance(X, np.ndarray):
             # The order of a product's terms, and so its last digit, follows the layout.
@@ -333,7 +333,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
             )
         validate_parameters(scorer)
         if scorer.estimator is not None:
-            check_network(last_step(scorer.estimator)[0])
+            check_network(get_last_step(scorer.estimator)[0])
         return scorer
 
     def layer_agreement(
@@ -359,7 +359,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
             In [0, 1].
         """
         check_is_fitted(self)
-        codes = class_positions(
+        codes = find_positions(
             check_labels_like(
                 labels, name="labels", n_samples=self.held_out_.shape[1], like=self.classes_
             ),

@@ -18,12 +18,12 @@ from ..utils._backends import UnitRows
 from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._estimators import (
     MetaMixin,
-    class_columns,
     fit_clone,
-    inner_fit_params,
+    get_inner_fit_params,
     make_folds,
-    out_of_fold,
-    samples_and_labels,
+    predict_columns,
+    predict_out_of_fold,
+    read_samples,
     validate_data,
     validate_rows,
     warn_if_fitted,
@@ -286,10 +286,10 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         self : LossScorer
             The fitted scorer.
         """
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
-        params = inner_fit_params(self, "estimator", weight, {}, groups)
+        params = get_inner_fit_params(self, "estimator", weight, {}, groups)
         self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         return self
 
@@ -313,17 +313,19 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         difficulty : ndarray of shape (n_samples,)
             Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
         """
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         # With `cv` as well: `difficulty` of new samples needs a classifier.
         self.fit(X, labels, sample_weight, groups)
         if self.cv is None or isinstance(self.estimator, FrozenEstimator):
             return self.difficulty(X, labels)
         weight = check_weights(sample_weight, len(labels))
-        params = inner_fit_params(self, "estimator", weight, {}, groups)
+        params = get_inner_fit_params(self, "estimator", weight, {}, groups)
         if groups is None:
             warn_of_duplicates(encode_duplicates(X, labels))
         folds = make_folds(self.cv, X, labels, groups)
-        proba = out_of_fold(self.estimator, X, labels, folds, classes=self.classes_, params=params)
+        proba = predict_out_of_fold(
+            self.estimator, X, labels, folds, classes=self.classes_, params=params
+        )
         return label_log_loss(proba, encode(labels, self.classes_))
 
     def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -342,7 +344,7 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
             Non-negative; larger means harder.
         """
         check_is_fitted(self)
-        proba = class_columns(self.estimator_, as_features(X), self.classes_)
+        proba = predict_columns(self.estimator_, as_features(X), self.classes_)
         if y is None:
             return label_log_loss(proba, proba.argmax(axis=1))
         labels = np.asarray(y)

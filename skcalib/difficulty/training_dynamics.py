@@ -14,7 +14,7 @@ from ..utils._labels import (
     as_label_matrix,
     as_labels,
     check_labels_like,
-    class_positions,
+    find_positions,
     match_columns,
 )
 from ..utils._proba import check_proba_matrix, check_values
@@ -123,7 +123,7 @@ def consensus_class(
         return classes[winner]
     truth = check_labels_like(y, name="y", n_samples=len(counts), like=classes)
     # -1 stands for a label without votes, which cannot win a tie.
-    column, samples = class_positions(truth, classes), np.arange(len(truth))
+    column, samples = find_positions(truth, classes), np.arange(len(truth))
     is_tied = (column >= 0) & (counts[samples, column] == counts[samples, winner])
     return classes[np.where(is_tied, column, winner)]
 

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from ..utils._backends import plain_module
+from ..utils._backends import unwrap_module
 from ._pretrained import near_names
 
 # Forward hooks: the activations of named layers for one batch, without a change to the module.
@@ -104,7 +104,7 @@ def torch_module(value: object) -> nn.Module:
             "module must be a torch.nn.Module or a skorch net that has been initialized "
             f"or fitted, got {type(value).__name__}."
         )
-    return plain_module(module)  # a compiled module does not call hooks
+    return unwrap_module(module)  # a compiled module does not call hooks
 
 
 def check_layers(names: list[str], module: nn.Module) -> list[str]:

@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-from ..utils._backends import auto_device
+from ..utils._backends import choose_device
 from ..utils._compat import Interval, StrOptions, _fit_context, validate_parameters
 from ..utils._output import ignoring, import_optional
 
@@ -347,7 +347,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         loaded = getattr(self, "_loaded", None)
         if loaded is None or loaded.key != self._key():
             model, preprocess = self._load()
-            device = torch.device(auto_device() if self.device == "auto" else self.device)
+            device = torch.device(choose_device() if self.device == "auto" else self.device)
             model.eval().to(device)
             loaded = self._loaded = Loaded(self._key(), model, preprocess, device)
         return loaded

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from torch import nn
 
-from ..utils._backends import seeded
+from ..utils._backends import seed_torch
 from ..utils._output import import_optional
 from ._images import BaseImageEmbedder
 
@@ -139,7 +139,7 @@ class TimmEmbedder(BaseImageEmbedder):
                 return timm.create_model(name, pretrained=True, num_classes=0)
         check_name(arch, timm.list_models(), "timm")
         if given is None and not tag:
-            with seeded(self.random_state):
+            with seed_torch(self.random_state):
                 # With num_classes=0, here and below, timm returns the input of the classifier.
                 return timm.create_model(arch, num_classes=0)
         # timm's names of weights are <architecture>.<tag>.
@@ -283,7 +283,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
         check_name(name, open_clip.list_models(), "open_clip")
         if self.pretrained is None:
             # By default a text tower of Hugging Face comes with its weights (pretrained_hf).
-            with seeded(self.random_state):
+            with seed_torch(self.random_state):
                 model, _, preprocess = open_clip.create_model_and_transforms(
                     name, pretrained_hf=False, **options
                 )

@@ -17,12 +17,12 @@ from ..utils._arrays import (
     as_array,
     check_mask,
     check_weights,
-    form_of,
+    describe_form,
     is_missing,
     warn_if_normalized,
 )
-from ..utils._labels import as_labels, class_positions, encode_groups, joined_classes
-from ..utils._output import row_index, warn
+from ..utils._labels import as_labels, encode_groups, find_positions, merge_classes
+from ..utils._output import get_row_index, warn
 from ._vote_model import Votes
 
 # Votes in the forms that users have: a matrix with gaps, a table, or a long list.
@@ -244,10 +244,10 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
     classes = np.unique(label)
     given = None if labels is None else np.unique(labels)
     if given is not None:
-        classes = joined_classes(given, classes, name="votes", before="y")
+        classes = merge_classes(given, classes, name="votes", before="y")
     if given is None or -1 not in given.tolist():
         _warn_of_marker(classes)
-    codes = class_positions(label, classes)
+    codes = find_positions(label, classes)
     read = Votes(sample, annotator, codes, shape[0], shape[1], len(classes))
     return Read(read, classes, names, entry, n_entries)
 
@@ -263,7 +263,7 @@ def _warn_of_marker(classes: NDArray[Any]) -> None:
 
 
 def _check_index(votes: Any, samples: tuple[Any, ...]) -> None:
-    index, other = row_index(votes), row_index(*samples)
+    index, other = get_row_index(votes), get_row_index(*samples)
     if index is None or other is None or len(index) != len(other):
         return
     if not index.equals(other):
@@ -299,8 +299,8 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
         if array.ndim != 2:
             raise ValueError(
                 "votes must have shape (n_samples, n_annotators), NaN where nobody voted, got "
-                f"{form_of(array, form)}; votes_from_long(samples, annotators, labels) reads a "
-                "long list."
+                f"{describe_form(array, form)}; votes_from_long(samples, annotators, labels) "
+                "reads a long list."
             )
         columns, shape = list(array.T), array.shape
         names = np.arange(shape[1])

@@ -31,19 +31,19 @@ from sklearn.utils import check_array, gen_batches
 from ..difficulty import RelativeMahalanobisScorer
 from ..difficulty._mahalanobis import gaussians_without
 from ..metrics import check_alignment
-from ..utils._arrays import reworded
+from ..utils._arrays import reword
 from ..utils._compat import _safe_indexing
 from ..utils._estimators import (
     Folds,
-    class_columns,
     fit_clone,
-    group_params,
-    last_step,
+    get_group_params,
+    get_last_step,
+    get_weight_params,
     make_folds,
-    out_of_fold,
-    weight_params,
+    predict_columns,
+    predict_out_of_fold,
 )
-from ..utils._labels import as_labels, class_positions, format_labels, match_columns
+from ..utils._labels import as_labels, find_positions, format_labels, match_columns
 from ..utils._output import collecting, ignoring, warn
 from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ._constants import (
@@ -139,7 +139,7 @@ class LeaveOneOut:
         # another value needs no second fit.
         plain = copy(self.scorer).set_params(relative=False)
         gaussians, *fitted = gaussians_without(plain, self.X, labels, self.weight)
-        member = (class_positions(labels, plain.classes_) >= 0) & (self.weight > 0)
+        member = (find_positions(labels, plain.classes_) >= 0) & (self.weight > 0)
         size, (_, own, lost) = plain.class_count_, fitted
         factor, rest = size / (size + 1.0), size[own] - lost
         # The own class has lost the sample: m is `rest`. If it is 0, the distance is infinite, and
@@ -147,7 +147,7 @@ class LeaveOneOut:
         of_own = np.where(member & (rest > 0), rest / (rest + 1.0), factor[own])
         # No other sample can belong to a class of one sample.
         penalty = np.where(size > 1.0, 0.0, np.inf)
-        columns = class_positions(plain.classes_, classes)
+        columns = find_positions(plain.classes_, classes)
         self._of_classes = plain, factor, penalty, columns
 
         def of_rows(rows: slice | NDArray) -> NDArray:
@@ -200,16 +200,16 @@ class OutOfFold:
         groups: NDArray[np.intp] | None = None,
     ) -> None:
         self.X, self.estimator, self.folds, self.n_votes = X, estimator, folds, n_votes
-        self.params = {} if weight is None else weight_params(estimator, weight)
-        self.params |= group_params(estimator, groups)
+        self.params = {} if weight is None else get_weight_params(estimator, weight)
+        self.params |= get_group_params(estimator, groups)
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by fits to these labels; large to classes that a fold lacks."""
         self.labels = labels
         if isinstance(self.estimator, FrozenEstimator):
-            proba = class_columns(self.estimator, self.X, classes, leave_out=True)
+            proba = predict_columns(self.estimator, self.X, classes, leave_out=True)
         else:
-            proba = out_of_fold(
+            proba = predict_out_of_fold(
                 self.estimator,
                 self.X,
                 labels,
@@ -224,7 +224,9 @@ class OutOfFold:
         """Return the distances of new samples, by a fit to all samples."""
         frozen = isinstance(self.estimator, FrozenEstimator)
         model = self.estimator if frozen else self.fitted
-        return _distances_of_proba(class_columns(model, X, classes, leave_out=True), self.n_votes)
+        return _distances_of_proba(
+            predict_columns(model, X, classes, leave_out=True), self.n_votes
+        )
 
     @property
     def fitted(self) -> Any:
@@ -259,14 +261,16 @@ class OutOfBag:
         with ignoring(UserWarning, "Some inputs do not have OOB scores"):
             forest = self.forest.set_params(oob_score=True).fit(self.X, labels, self.weight)
         proba = np.zeros((len(labels), len(classes)))
-        proba[:, class_positions(forest.classes_, classes)] = np.nan_to_num(
+        proba[:, find_positions(forest.classes_, classes)] = np.nan_to_num(
             forest.oob_decision_function_, nan=1.0 / len(forest.classes_)
         )
         return _distances_of_proba(proba, N_TREES)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples, by all trees."""
-        return _distances_of_proba(class_columns(self.forest, X, classes, leave_out=True), N_TREES)
+        return _distances_of_proba(
+            predict_columns(self.forest, X, classes, leave_out=True), N_TREES
+        )
 
 
 class OutOfBagByGroup:
@@ -281,7 +285,7 @@ class OutOfBagByGroup:
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by trees fitted to these labels."""
         self.labels, rng = labels, np.random.default_rng(0)
-        codes, n_groups = class_positions(labels, classes), int(self.groups.max()) + 1
+        codes, n_groups = find_positions(labels, classes), int(self.groups.max()) + 1
         votes = np.zeros((len(codes), len(classes)))
         for _ in range(N_TREES):
             drawn = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
@@ -298,7 +302,9 @@ class OutOfBagByGroup:
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples, by a forest fitted to all groups."""
-        return _distances_of_proba(class_columns(self.fitted, X, classes, leave_out=True), N_TREES)
+        return _distances_of_proba(
+            predict_columns(self.fitted, X, classes, leave_out=True), N_TREES
+        )
 
     @property
     def fitted(self) -> Any:
@@ -321,7 +327,7 @@ class Neighbors:
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by these labels of the neighbors."""
-        codes = class_positions(labels, classes)
+        codes = find_positions(labels, classes)
         rows = np.arange(len(codes))
         votes = np.zeros((len(codes), len(classes)), dtype=np.float32)
         best, result, done = -np.inf, votes, 0
@@ -411,7 +417,7 @@ class Precomputed:
 
     def distances(self, labels: NDArray, classes: NDArray) -> ByRows:
         """Return the distances; they do not depend on the labels."""
-        columns = self.order[class_positions(classes, self.classes)]
+        columns = self.order[find_positions(classes, self.classes)]
         shape = len(labels), len(classes)
         return ByRows(
             lambda rows: _distances_of_proba(self.proba[rows][:, columns], np.inf), shape
@@ -432,7 +438,7 @@ class Precomputed:
                 f"{proba.shape[1]}."
             )
         return _distances_of_proba(
-            proba[:, self.order[class_positions(classes, self.classes)]], np.inf
+            proba[:, self.order[find_positions(classes, self.classes)]], np.inf
         )
 
 
@@ -444,7 +450,7 @@ def warn_of_order(X: Any, labels: Any, *, name: str = "y") -> None:
     }
     for matrix in X.values() if isinstance(X, dict) else [X]:
         for finding in check_alignment(labels, matrix):
-            warn(reworded(finding, words))
+            warn(reword(finding, words))
 
 
 def make_precomputed_of_votes(
@@ -495,7 +501,7 @@ def make_base_models(
     base_models: dict[str, Any] = {}
     folds = None
     for model in several:
-        last = last_step(model)[0]
+        last = get_last_step(model)[0]
         name = base = type(last).__name__
         number = 1
         while name in base_models:

@@ -27,11 +27,11 @@ from ..utils._estimators import (
     check_fit_takes,
     fit_clone,
     fit_router,
-    group_params,
-    inner_fit_params,
-    joint_classes,
-    last_step,
-    samples_and_labels,
+    get_group_params,
+    get_inner_fit_params,
+    get_last_step,
+    join_classes,
+    read_samples,
     show_inner,
     warn_if_fitted,
 )
@@ -180,12 +180,12 @@ class LabelCleaningClassifier(DelegatingClassifier):
             If no sample of a class is left: the class will get probability 0.
         """
         of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
         # With metadata routing, weights that nobody requested are an error here.
         to_route = weight if _routing_enabled() else None
-        params = inner_fit_params(self, "estimator", to_route, fit_params, groups)
+        params = get_inner_fit_params(self, "estimator", to_route, fit_params, groups)
         target_name = _target_parameter(self.estimator) if self.action == "soft" else None
         repeats = self.action == "soft" and target_name is None
         if weight is not None or repeats or self.action == "weight":
@@ -208,7 +208,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         params = _check_method_params(X, params, indices=rows)
         if repeats and groups is None and not _routing_enabled():
             # The classifier's own folds must keep the repeats of a sample together.
-            params |= group_params(self.estimator, rows)
+            params |= get_group_params(self.estimator, rows)
         if factor is not None or weight is not None:
             own = 1.0 if weight is None else weight[rows]
             params[weight_name] = own * (1.0 if factor is None else factor)
@@ -218,7 +218,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
             self.estimator_ = fit_clone(
                 self.estimator, _safe_indexing(X, rows), cleaned, params=params
             )
-        self.classes_ = joint_classes(self.estimator_, labels)
+        self.classes_ = join_classes(self.estimator_, labels)
         _warn_of_lost(np.setdiff1d(labels, cleaned))
         show_inner(self, self.estimator_)
         return self
@@ -246,7 +246,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         """Return the probabilities of the labels, with columns in the classifier's order."""
         proba, classes = self.finder_.label_proba_[scored], self.finder_.classes_
         # The columns of a skorch net follow its parameter `classes`.
-        named = getattr(last_step(self.estimator)[0], "classes", None)
+        named = getattr(get_last_step(self.estimator)[0], "classes", None)
         if named is None:
             return proba
         targets = np.zeros((len(proba), len(named)), dtype=proba.dtype)
@@ -328,7 +328,7 @@ def _receiver(estimator: Any) -> tuple[Any, str]:
 
     That is the last step of a Pipeline or, with metadata routing, the Pipeline itself.
     """
-    return (estimator, "") if _routing_enabled() else last_step(estimator)
+    return (estimator, "") if _routing_enabled() else get_last_step(estimator)
 
 
 def _warn_of_lost(classes: NDArray[Any]) -> None:

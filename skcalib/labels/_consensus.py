@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._compat import _num_samples, _safe_indexing, print_elapsed
-from ..utils._estimators import lists_folds
+from ..utils._estimators import is_list_of_folds
 from ..utils._labels import (
     RelatedSamples,
     check_class_labels,
@@ -371,7 +371,7 @@ class VotesMixin:
 
     def _find_vote_duplicates(self, X: Any, votes: Votes) -> VoteDuplicates | None:
         """Return which samples with votes are duplicates; None if base models are not fitted."""
-        if X is None or isinstance(self.estimator, str) or lists_folds(self.cv):
+        if X is None or isinstance(self.estimator, str) or is_list_of_folds(self.cv):
             return None
         asked = np.unique(votes.sample)
         part = X if len(asked) == votes.n_samples else _safe_indexing(X, asked)
@@ -407,7 +407,9 @@ class VotesMixin:
         check_several_classes(np.unique(labels), name="votes")
         self._check_estimator(part, labels)
         of_asked = None if groups is None else encode_groups(groups, votes.n_samples)[1][asked]
-        found = RelatedSamples(None, 0) if lists_folds(self.cv) else find_related(part, of_asked)
+        found = (
+            RelatedSamples(None, 0) if is_list_of_folds(self.cv) else find_related(part, of_asked)
+        )
         codes, self.n_duplicates_ = found
         near = None if duplicates is None else duplicates.group_ids
         if near is not None:

@@ -18,9 +18,9 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_mask, check_weights, warn_of_total
-from ..utils._backends import aligned, map_chunks, reduce_chunks
+from ..utils._backends import align_chunks, map_chunks, reduce_chunks
 from ..utils._compat import print_elapsed
-from ..utils._labels import check_class_labels, check_several_classes, encode, joined_classes
+from ..utils._labels import check_class_labels, check_several_classes, encode, merge_classes
 from ..utils._proba import check_proba_matrix
 from ._base_models import Precomputed, iter_blocks, warn_of_order
 from ._checks import label_log_odds
@@ -45,7 +45,7 @@ class Labels(NamedTuple):
         if not len(self.classes) or not len(other.classes):
             classes = other.classes if len(other.classes) else self.classes
         else:
-            classes = joined_classes(self.classes, other.classes, name="y")
+            classes = merge_classes(self.classes, other.classes, name="y")
         size, example = np.zeros(len(classes)), np.zeros((len(classes), 2), dtype=np.intp)
         for part, shift in ((other, len(self.n_counted)), (self, 0)):
             if len(part.classes):
@@ -63,8 +63,8 @@ class LabelsInChunks:
         if X.ndim != 2:
             raise ValueError(f"X must have shape (n_samples, n_classes), got shape {X.shape}.")
         given = {"y": y, "sample_weight": sample_weight, "verified": verified}
-        self.once = aligned(True, X=X, **given)
-        self.lazily = aligned(X=X, **given)
+        self.once = align_chunks(True, X=X, **given)
+        self.lazily = align_chunks(X=X, **given)
 
     def labels(self) -> Labels:
         """Return the labels of all chunks."""

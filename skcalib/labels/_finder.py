@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils._arrays import (
     check_readable,
-    with_index_of,
+    keep_index,
 )
-from ..utils._backends import aligned, is_chunked, map_chunks
+from ..utils._backends import align_chunks, is_chunked, map_chunks
 from ..utils._compat import (
     HasMethods,
     Interval,
@@ -31,13 +31,13 @@ from ..utils._compat import (
     print_elapsed,
 )
 from ..utils._estimators import (
-    common_input_tags,
-    joint_classes,
-    last_step,
-    lists_folds,
-    samples_and_labels,
+    combine_input_tags,
+    get_last_step,
+    has_argument,
+    is_list_of_folds,
+    join_classes,
+    read_samples,
     show_inner,
-    takes,
     warn_if_fitted,
 )
 from ..utils._labels import (
@@ -46,7 +46,7 @@ from ..utils._labels import (
     encode,
     warn_of_duplicates,
 )
-from ..utils._output import as_table, row_index, warn
+from ..utils._output import as_table, get_row_index, warn
 from ._annotations import check_weights_and_verified
 from ._base_models import (
     diagnose_features,
@@ -392,7 +392,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         self.classes_ = np.unique(labels)
         given, of_sample = self._prepare(X, labels, given_weight, known, groups)
         if isinstance(self.estimator, str):  # "precomputed"
-            warn_of_order(X, with_index_of(y, labels))
+            warn_of_order(X, keep_index(y, labels))
         state = run_em(given, self.n_refits)
         with state.step("probabilities of the labels"):
             self._show(state, labels, weight, of_sample)
@@ -404,9 +404,9 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         # (A scipy DOK matrix is a dict too.)
         models = self.estimator == "precomputed" and isinstance(X, dict) and not issparse(X)
         if models and X:
-            X = {str(name): samples_and_labels(m, y)[0] for name, m in X.items()}
-            return X, samples_and_labels(next(iter(X.values())), y)[1]
-        return samples_and_labels(X, y)
+            X = {str(name): read_samples(m, y)[0] for name, m in X.items()}
+            return X, read_samples(next(iter(X.values())), y)[1]
+        return read_samples(X, y)
 
     def _check_estimator(self, X: Any, labels: NDArray[Any]) -> None:
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
@@ -418,7 +418,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         for estimator in several:
             warn_if_fitted(estimator=estimator)
             if isinstance(estimator, FrozenEstimator):  # raises if it does not know a label
-                joint_classes(estimator, labels)
+                join_classes(estimator, labels)
         for remark in diagnose_features(self.estimator, X, labels):
             warn(remark)
 
@@ -456,7 +456,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         """
         codes = encode(labels, self.classes_)
         # Precomputed probabilities need no search; folds in a list are of all samples.
-        as_it_is = isinstance(self.estimator, str) or lists_folds(self.cv)
+        as_it_is = isinstance(self.estimator, str) or is_list_of_folds(self.cv)
         once = find_distinct(None if as_it_is else X, codes, groups)
         self.n_duplicates_ = count_duplicates(once.duplicates)
         if groups is None:
@@ -471,7 +471,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         # user gave weights, all have to.
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         takes_weights = all(
-            model is None or takes(last_step(model)[0].fit, "sample_weight")
+            model is None or has_argument(get_last_step(model)[0].fit, "sample_weight")
             for model in several
             if not isinstance(model, str)
         )
@@ -622,14 +622,14 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         """
         check_is_fitted(self)
         if is_chunked(X):
-            X, y = aligned(X=X, y=y)
+            X, y = align_chunks(X=X, y=y)
             dtype = self._table_dtype()
             return map_chunks(score_chunk, (self._to_send(), dtype), X, y, dtype=dtype)
         if isinstance(X, dict) and not issparse(X):
-            X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
-            labels = samples_and_labels(next(iter(X.values())), y)[1]
+            X = {str(name): read_samples(matrix, y)[0] for name, matrix in X.items()}
+            labels = read_samples(next(iter(X.values())), y)[1]
         else:
-            X, labels = samples_and_labels(X, y)
+            X, labels = read_samples(X, y)
         codes = encode(labels, self.classes_)
         proba, *shown = self._model.score(X, codes, self.classes_)
         p_correct = expit(self._line(label_log_odds(proba, codes)))
@@ -641,7 +641,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         inside = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         if self.estimator is None or isinstance(self.estimator, str):
             inside = [RelativeMahalanobisScorer()]
-        tags.input_tags = common_input_tags(*inside)
+        tags.input_tags = combine_input_tags(*inside)
         tags.target_tags.required = True
         return tags
 
@@ -735,5 +735,5 @@ def find_label_issues(
     # lexsort sorts by its last key first.
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])
     columns = {"sample": order, **{name: issues[name][order] for name in issues.dtype.names or ()}}
-    index = row_index(X, y, votes)
+    index = get_row_index(X, y, votes)
     return as_table(columns, as_frame=as_frame, index=order if index is None else index[order])

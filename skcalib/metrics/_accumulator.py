@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import as_array, as_floats, is_soft
-from ..utils._backends import aligned, is_chunked, on_accelerator, reduce_chunks
+from ..utils._backends import align_chunks, is_chunked, is_on_accelerator, reduce_chunks
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, shorten
 from ..utils._numeric import uniform_edges
@@ -621,7 +621,7 @@ def _check_common(some: Any, other: Any, what: str) -> Any:
 
 
 def _is_empty(values: Any, name: str) -> bool:
-    array = values if on_accelerator(values) else as_array(values, name=name)
+    array = values if is_on_accelerator(values) else as_array(values, name=name)
     return array.ndim > 0 and len(array) == 0
 
 
@@ -644,7 +644,7 @@ def _sum_over_chunks(
     empty: CalibrationAccumulator, y_true: Any, y_proba: Any, sample_weight: Any
 ) -> CalibrationAccumulator:
     """Return the sum over the chunks, each added to a copy of `empty`, which has no samples."""
-    proba, labels, weight = aligned(
+    proba, labels, weight = align_chunks(
         True, y_proba=y_proba, y_true=y_true, sample_weight=sample_weight
     )
     if empty.classes_ is None and empty.labels is None:

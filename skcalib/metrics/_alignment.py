@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from ..utils._arrays import as_array, is_soft
-from ..utils._backends import is_chunked, on_accelerator
+from ..utils._backends import is_chunked, is_on_accelerator
 from ..utils._labels import as_labels
 from ..utils._proba import check_predictions
 
@@ -157,7 +157,7 @@ def check_alignment(
     a table that was sorted. If the order is right, the model has learned little or nothing of
     these labels.
     """
-    if is_chunked(y_true) or is_chunked(y_proba) or on_accelerator(y_proba):
+    if is_chunked(y_true) or is_chunked(y_proba) or is_on_accelerator(y_proba):
         return []
     known = _sorted_pair(y_true, y_proba) if labels is None else labels
     given = check_predictions(y_true, y_proba, labels=known)

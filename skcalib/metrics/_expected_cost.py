@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from ..utils._arrays import as_floats
 from ..utils._compat import Interval, validate_params
 from ..utils._output import as_table
-from ..utils._proba import Predictions, check_predictions, with_unseen
+from ..utils._proba import Predictions, add_unseen, check_predictions
 from ._per_sample import two_columns
 from ._registry import register
 from ._resampling import warn_of_few_groups
@@ -272,7 +272,7 @@ def cost_summary(
     # Of class 1 any would do: only weights and groups are used.
     sample = Sample.of(predictions, 1, group)
     used = slice(None) if predictions.weight is None else predictions.weight > 0
-    drawn = with_unseen(again, 1 / float(sample.weight @ sample.weight))[used]
+    drawn = add_unseen(again, 1 / float(sample.weight @ sample.weight))[used]
     of_model = _costs_of_classes(rules[0], table)
     lines = []
     for rule in rules:

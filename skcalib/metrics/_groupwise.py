@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils._arrays import as_floats, check_weights
 from ..utils._compat import Interval, StrOptions, validate_params
-from ..utils._labels import column_names, encode_groups
+from ..utils._labels import encode_groups, get_column_names
 from ..utils._output import as_table
 from ..utils._proba import check_predictions, check_values
 from ._binned_draws import OneSeed, ResidualError
@@ -305,7 +305,7 @@ def multilabel_calibration_error(
     error = get_metric(metric)
     check_metric(error, "sample_weight")
     indicator, proba = _check_indicator(y_true), as_floats(y_proba, name="y_proba")
-    names, wanted = column_names(y_proba), column_names(y_true)
+    names, wanted = get_column_names(y_proba), get_column_names(y_true)
     if names is not None and wanted is not None and names != wanted:
         raise ValueError(f"y_proba must have the columns of y_true, {wanted}, got {names}.")
     if proba.shape != indicator.shape:

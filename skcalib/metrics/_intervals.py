@@ -14,7 +14,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from ..utils._compat import Interval, validate_params
-from ..utils._labels import design_effect
+from ..utils._labels import compute_design_effect
 from ._binned_draws import (
     Draws,
     ResidualError,
@@ -375,7 +375,7 @@ class Inversion:
         error, effect = self.error, 1.0
         if error.groups is not None:
             weighted = error.weight / error.weight.mean() * (correct - proba)
-            effect = design_effect(weighted, error.groups)
+            effect = compute_design_effect(weighted, error.groups)
         if error.counts:
             return mean_range(correct, proba, None, 1 - 2 * tail, effect, count=error.weight)
         weight = error.weight if np.ptp(error.weight) > 0 else None

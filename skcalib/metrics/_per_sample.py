@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import as_floats
 from ..utils._backends import (
-    aligned,
+    align_chunks,
     by_chunks,
-    distinct,
+    find_distinct_labels,
     is_chunked,
     map_chunks,
     to_host,
@@ -265,7 +265,7 @@ def generalized_brier_score(
     array([0.4, 2. ])
     """
     if is_chunked(y_proba):
-        proba, y = aligned(y_proba=y_proba, y_true=y_true)
+        proba, y = align_chunks(y_proba=y_proba, y_true=y_true)
         known = classes_of_chunks(y, proba.shape[1:], pos_label) if labels is None else labels
         options = {"order": order, "exponent": exponent, "labels": known, "pos_label": pos_label}
         dtype = np.float64 if proba.dtype == np.float64 else np.float32
@@ -500,7 +500,7 @@ def classes_of_chunks(
     """
     if getattr(labels, "values", labels).ndim == 2:
         return None
-    found = distinct(labels)
+    found = find_distinct_labels(labels)
     if not len(found):
         return None
     found = as_labels(found, name="y_true")

@@ -14,10 +14,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils._compat import Interval
-from ..utils._estimators import takes
+from ..utils._estimators import has_argument
 from ..utils._labels import encode_groups
 from ..utils._output import warn
-from ..utils._proba import check_predictions, two_sided, with_unseen
+from ..utils._proba import add_unseen, as_two_columns, check_predictions
 from ._binned_draws import (
     OneSeed,
     ResidualError,
@@ -112,7 +112,7 @@ class AnyError(NamedTuple):
         groups = np.arange(len(self.codes)) if self.groups is None else self.groups
         weight = np.ones(len(groups)) if self.weight is None else self.weight
         mass = np.bincount(groups, weight)
-        below = np.cumsum(with_unseen(proba, mass.sum() ** 2 / (mass @ mass)), axis=1)[:, :-1]
+        below = np.cumsum(add_unseen(proba, mass.sum() ** 2 / (mass @ mass)), axis=1)[:, :-1]
         values = []
         for seed in seeds:
             count = draw_counts(seed, len(groups), self.groups)
@@ -161,7 +161,7 @@ class Resampled(NamedTuple):
         if kind is not None and kind.top_label:
             # From here on two classes: the confidence is the probability of "correct".
             proba, correct = top_label(predictions)
-            predictions = predictions._replace(truth=two_sided(correct), proba=proba)
+            predictions = predictions._replace(truth=as_two_columns(correct), proba=proba)
         if predictions.is_soft:
             # The labels that several people gave a sample belong together.
             predictions, samples = predictions.as_rows()
@@ -227,7 +227,7 @@ def warn_of_few_groups(*codes: NDArray[np.intp] | None) -> None:
 def check_metric(metric: Callable[..., float], *needed: str) -> None:
     """Raise unless a metric takes the parameters `needed`."""
     try:
-        missing = [name for name in needed if not takes(metric, name)]
+        missing = [name for name in needed if not has_argument(metric, name)]
     except ValueError:  # some functions written in C have no signature
         return
     if missing:

@@ -14,7 +14,7 @@ from skorch.utils import to_numpy
 from torch import Tensor
 
 from ..metrics._registry import AnyMetric, find_metric, get_metric
-from ..utils._estimators import takes
+from ..utils._estimators import has_argument
 from ._components import first_output
 from ._loop import TrainingLoop
 
@@ -346,5 +346,5 @@ class CalibrationScoring(EpochScoring):
         metric, given = self._unwrapped()
         options = {"labels": columns, "n_bins": self.n_bins, "strategy": self.strategy}
         options["norm"] = self.norm
-        taken = {key: value for key, value in options.items() if takes(metric, key)}
+        taken = {key: value for key, value in options.items() if has_argument(metric, key)}
         return float(metric(label, proba, **(taken | given)))

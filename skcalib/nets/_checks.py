@@ -21,9 +21,9 @@ from torch.nn.utils import get_total_norm
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..utils._arrays import check_numbers, check_weights
-from ..utils._backends import on_accelerator
+from ..utils._backends import is_on_accelerator
 from ..utils._estimators import validate_data, validate_rows
-from ..utils._labels import check_class_labels, column_names, encode_groups, match_names
+from ..utils._labels import check_class_labels, encode_groups, get_column_names, match_names
 from ..utils._output import warn
 from ..utils._proba import check_proba_matrix
 from ._data import FitInputs
@@ -35,7 +35,7 @@ def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Return arrays and data frames as finite float32, and other inputs of skorch unchanged."""
     # Tensors of integers are tokens for an embedding, not a table.
     if isinstance(X, Tensor) and X.is_floating_point():
-        if on_accelerator(X):
+        if is_on_accelerator(X):
             return validate_rows(net, X, reset=reset, allow_nd=True).tensor.float()
         if X.device.type == "cpu":
             X = X.detach().numpy()
@@ -117,7 +117,7 @@ def _check_target(target_proba: ArrayLike, n_samples: int, classes: NDArray[Any]
             "label of y or, where it may lack one, of the parameter classes of the net, got shape "
             f"{proba.shape}."
         )
-    names = column_names(target_proba)
+    names = get_column_names(target_proba)
     if names is not None:
         proba, _ = match_names(proba, names, classes, classes, name="target_proba")
     # A copy only of another type or of what is read-only, as joblib's memory-mapped arrays are.

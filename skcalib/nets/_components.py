@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from ..utils._backends import auto_device, plain_module, seeded
-from ..utils._estimators import takes
+from ..utils._backends import choose_device, seed_torch, unwrap_module
+from ..utils._estimators import has_argument
 from ..utils._labels import check_several_classes, encode
 
 # Call a criterion with the values that it takes; values that it would ignore are errors.
@@ -35,7 +35,7 @@ def check_criterion(criterion: Any) -> frozenset[str]:
             f"got {type(criterion).__name__}."
         )
     forward = criterion.forward if isinstance(criterion, nn.Module) else criterion
-    return frozenset(name for name in _KEYWORDS if takes(forward, name))
+    return frozenset(name for name in _KEYWORDS if has_argument(forward, name))
 
 
 def uses(criterion: Any, *names: str) -> bool:
@@ -64,7 +64,7 @@ def criterion_loss(
     refused = set(given) - accepted
     if not refused:
         return criterion(logits, target, **given)
-    plain = plain_module(criterion)
+    plain = unwrap_module(criterion)
     if refused == {"sample_weight"} and getattr(plain, "reduction", None) in ("mean", "sum"):
         # torch's own criteria take no sample weights, but return one loss for every sample.
         weight = given["sample_weight"]
@@ -116,7 +116,7 @@ class AutoDeviceMixin:
     def device(self) -> Any:
         """The device in use."""
         device = self.__dict__["device"]
-        return auto_device() if isinstance(device, str) and device == "auto" else device
+        return choose_device() if isinstance(device, str) and device == "auto" else device
 
     @device.setter
     def device(self, device: Any) -> None:
@@ -145,7 +145,7 @@ class AutoDeviceMixin:
         # skorch's __setstate__ looks for the device of the pickle; "auto" is none.
         device = state["device"]
         auto = isinstance(device, str) and device == "auto"
-        super().__setstate__(state | {"device": auto_device()} if auto else state)  # type: ignore[misc]
+        super().__setstate__(state | {"device": choose_device()} if auto else state)  # type: ignore[misc]
         if auto:
             self.device = "auto"
 
@@ -230,7 +230,9 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         params = super().get_params_for(prefix)
         # A DataLoader refuses shuffle=True next to a sampler, which decides the order itself.
         sampled = "sampler" in params or "batch_sampler" in params
-        if prefix == "iterator_train" and (sampled or not takes(self.iterator_train, "shuffle")):
+        if prefix == "iterator_train" and (
+            sampled or not has_argument(self.iterator_train, "shuffle")
+        ):
             params.pop("shuffle", None)
         return params
 
@@ -302,7 +304,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         # Every fit draws another seed from `random_state_`, so that a second partial_fit does not
         # repeat the first.
-        with seeded(self.random_state_.randint(np.iinfo(np.int32).max), device):
+        with seed_torch(self.random_state_.randint(np.iinfo(np.int32).max), device):
             yield
 
 

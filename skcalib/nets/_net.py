@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from torch import Tensor, nn
 
-from ..utils._backends import plain_module
+from ..utils._backends import unwrap_module
 from ..utils._compat import Interval, StrOptions, all_or_nothing_of
 from ..utils._estimators import PredictByProba
 from ..utils._labels import format_labels
@@ -42,7 +42,7 @@ def save_net(net: Any, path: Any) -> None:
     names = getattr(net, "feature_names_in_", None)
     record = {
         "format": _FORMAT,
-        "module": plain_module(net.module_).state_dict(),
+        "module": unwrap_module(net.module_).state_dict(),
         "classes": labels,
         "classes_dtype": classes.dtype.str,
         "sizes": dict(net._data_sizes_),
@@ -68,7 +68,7 @@ def load_net(net: Any, path: Any) -> None:
         net._data_sizes_ = record["sizes"]
         net.initialize()
         try:
-            plain_module(net.module_).load_state_dict(record["module"])
+            unwrap_module(net.module_).load_state_dict(record["module"])
         except RuntimeError as error:
             raise ValueError(
                 f"module must have the parameters saved in {path!r}, got others: {error}"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
 from ..utils._arrays import as_array, as_floats, check_same_length
-from ..utils._output import row_index
+from ..utils._output import get_row_index
 from ._base import COLORS, NARROW, THIN, BaseDisplay, options_of, plain_text
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ class HardestSamplesDisplay(BaseDisplay):
 
     def _name_of(self, number: int) -> str:
         """Return the name of a sample in the index of the samples, else its number."""
-        index = row_index(self.samples)
+        index = get_row_index(self.samples)
         return str(number if index is None else index[number])
 
     def _label_of(self, number: int) -> str:
@@ -339,7 +339,7 @@ def sample_columns(samples: Sequence[Any]) -> list[tuple[str, list[str]]]:
     """Return the texts as one column, the rows of a table as a column for every feature."""
     if isinstance(samples[0], str):
         return [("text", [" ".join(text.split()) for text in samples])]
-    names = row_index(samples[0])  # a list has a method of the name index
+    names = get_row_index(samples[0])  # a list has a method of the name index
     names = range(len(samples[0])) if names is None else names
     return [
         (str(name), [_number(row) for row in column]) for name, column in zip(names, zip(*samples))

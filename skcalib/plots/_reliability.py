@@ -20,7 +20,7 @@ from ..metrics import (
     smooth_reliability_curve,
 )
 from ..utils._numeric import binomial_interval
-from ..utils._proba import check_predictions, two_sided
+from ..utils._proba import as_two_columns, check_predictions
 from ._base import FEW, NARROW, PredictionDisplay, plain_text
 
 if TYPE_CHECKING:
@@ -506,7 +506,7 @@ def _binary_question(data: dict[str, Any]) -> dict[str, Any]:
     if proba.ndim == 2:
         positive, proba = predictions.of_columns(proba.argmax(axis=1)), proba.max(axis=1)
     return {
-        "y_true": two_sided(positive), "y_proba": proba, "sample_weight": predictions.counts,
+        "y_true": as_two_columns(positive), "y_proba": proba, "sample_weight": predictions.counts,
     }  # fmt: skip
 
 
@@ -630,7 +630,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         diagrams = []
         for k, n in enumerate(n_samples):
             data: dict[str, Any] = {
-                "y_true": two_sided(predictions.of_class(k)),
+                "y_true": as_two_columns(predictions.of_class(k)),
                 "y_proba": predictions.proba[:, k],
                 "sample_weight": sample_weight,
             }

@@ -19,22 +19,22 @@ from ..utils._arrays import (
     check_weights,
     count_unit,
     is_soft,
-    reworded,
+    keep_index,
+    reword,
     scale_weights,
     warn_if_normalized,
-    with_index_of,
 )
-from ..utils._backends import aligned, by_chunks, chunks_to
+from ..utils._backends import align_chunks, by_chunks, send_chunks_to
 from ..utils._compat import StrOptions, _fit_context, _num_samples
 from ..utils._estimators import PredictByProba, validate_data
 from ..utils._labels import (
     check_class_labels,
     check_column_labels,
     check_several_classes,
-    column_names,
+    draw_independent_rows,
     encode,
     encode_groups,
-    independent_rows,
+    get_column_names,
 )
 from ..utils._output import name_argument, warn
 from ..utils._proba import (
@@ -143,7 +143,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self.classes = classes
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @chunks_to("_check_and_fit_chunks")
+    @send_chunks_to("_check_and_fit_chunks")
     def fit(
         self,
         X: ArrayLike,
@@ -348,7 +348,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             check_consistent_length(scores, codes)
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if warns and not aligned and codes is not None:
-            self._warn_of_order(X, y, scores, codes, independent_rows(len(scores), groups, weight))
+            self._warn_of_order(
+                X, y, scores, codes, draw_independent_rows(len(scores), groups, weight)
+            )
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
             weight = weight * count_unit(unit)
@@ -380,12 +382,12 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         proba = as_proba_of(scores, logits=self.input == "logits")
         truth = codes if is_soft(codes) else self.classes_[codes]
         findings = check_alignment(
-            with_index_of(y, truth, rows),
-            with_index_of(X, proba, rows),
+            keep_index(y, truth, rows),
+            keep_index(X, proba, rows),
             labels=None if self.classes is None else self.classes_,
         )
         for finding in findings:
-            warn(reworded(finding, {"y_proba": "X", "y_true": "y", "labels=": "classes="}))
+            warn(reword(finding, {"y_proba": "X", "y_true": "y", "labels=": "classes="}))
 
     def _fit_aligned(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: Any = None
@@ -404,7 +406,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             )
         if groups is not None:
             raise ValueError("groups must be None if X is a dask array, got groups.")
-        data = ScoresInChunks(self, *aligned(True, X=X, y=y, sample_weight=sample_weight))
+        data = ScoresInChunks(self, *align_chunks(True, X=X, y=y, sample_weight=sample_weight))
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = data.X.shape[1] if data.X.ndim == 2 else 1
         no_scores = np.empty((0, self.n_features_in_))
@@ -454,7 +456,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
                 check_column_labels(classes, n_classes, what=what, name="classes")
             soft_labels, classes = match_soft_labels(
                 as_soft_labels(y, name="y"),
-                column_names(y),
+                get_column_names(y),
                 classes,
                 n_classes,
                 names=("y", "X", "classes"),

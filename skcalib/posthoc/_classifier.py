@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, is_soft
-from ..utils._backends import by_chunks, chunks_to, map_rows
+from ..utils._backends import by_chunks, map_rows, send_chunks_to
 from ..utils._compat import (
     HasMethods,
     Hidden,
@@ -29,13 +29,13 @@ from ..utils._estimators import (
     Folds,
     MetaClassifier,
     PredictByProba,
-    class_columns,
     fit_clone,
-    inner_fit_params,
+    get_inner_fit_params,
+    has_argument,
     make_folds,
-    out_of_fold,
-    samples_and_labels,
-    takes,
+    predict_columns,
+    predict_out_of_fold,
+    read_samples,
     warn_if_fitted,
 )
 from ..utils._labels import (
@@ -175,7 +175,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @chunks_to("_fit_chunks")
+    @send_chunks_to("_fit_chunks")
     def fit(
         self,
         X: Any,
@@ -227,14 +227,14 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             )
         if is_soft(y):
             return self._fit_to_soft_labels(X, y, sample_weight, groups)
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         weight = check_weights(sample_weight, len(labels))
         # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator)
         if groups is None:
             warn_of_duplicates(encode_duplicates(X, labels))
-        params = inner_fit_params(self, "estimator", weight, fit_params, groups)
+        params = get_inner_fit_params(self, "estimator", weight, fit_params, groups)
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
         scores = self._fit_classifiers(X, labels, folds, params)
@@ -248,7 +248,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self, X: Any, labels: NDArray, folds: Folds | None, params: dict[str, Any]
     ) -> NDArray:
         """Fit the classifiers; return the scores to fit the calibrator to."""
-        columns = partial(class_columns, method=self._method())
+        columns = partial(predict_columns, method=self._method())
         if folds is not None and self.ensemble:
             fits = [
                 delayed(fit_clone)(self.estimator, X, labels, train, params) for train, _ in folds
@@ -267,7 +267,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.estimators_ = [self.estimator_]
         if folds is None:
             return columns(self.estimator_, X, self.classes_)
-        return out_of_fold(
+        return predict_out_of_fold(
             self.estimator,
             X,
             labels,
@@ -291,7 +291,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         X = as_features(X)
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
-        scores = class_columns(self.estimator_, X, self.classes_, self._method())
+        scores = predict_columns(self.estimator_, X, self.classes_, self._method())
         codes = None if groups is None else encode_groups(groups, len(scores))[1]
         classes = self.classes_.tolist()
         return self._fit_calibrator(X, scores, y, sample_weight, codes, classes)
@@ -308,7 +308,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             )
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
-        read = partial(class_columns, classes=self.classes_, method=self._method())
+        read = partial(predict_columns, classes=self.classes_, method=self._method())
         scores = map_rows(read, self.estimator_, "X", X)
         return self._fit_calibrator(X, scores, y, sample_weight, groups, self.classes_.tolist())
 
@@ -327,7 +327,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             calibrator = GroupwiseCalibration(calibrator)
         logits = self._method() == "decision_function"
         calibrator.set_params(input="logits" if logits else "proba", classes=classes)
-        if codes is not None and takes(calibrator.fit, "groups"):
+        if codes is not None and has_argument(calibrator.fit, "groups"):
             by["groups"] = codes
         # No warning about out-of-fold scores, which are in order: those of a useless classifier go
         # against the labels.
@@ -354,7 +354,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         check_is_fitted(self)
         X, by, total = as_features(X), self._breakdown(X), 0.0
         for estimator in self.estimators_:
-            scores = class_columns(estimator, X, self.classes_, self._method())
+            scores = predict_columns(estimator, X, self.classes_, self._method())
             proba = self.calibrator_.predict_proba(scores, **by)
             if len(self.estimators_) == 1:
                 return proba

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..utils._arrays import check_weights
-from ..utils._backends import InMemory, distinct, reduce_chunks
+from ..utils._backends import InMemory, find_distinct_labels, reduce_chunks
 from ..utils._labels import as_labels, encode
 
 # Size of the sample in memory with which a search over all chunks starts.
@@ -29,7 +29,7 @@ class ScoresInChunks(NamedTuple):
 
     def distinct_labels(self) -> NDArray[Any]:
         """Return the sorted labels of all chunks."""
-        return as_labels(distinct(self.y), name="y")
+        return as_labels(find_distinct_labels(self.y), name="y")
 
     def sum(
         self,
@@ -99,7 +99,7 @@ def _add(some: Any, other: Any) -> Any:
 
 
 def take_every(array: Any, stride: int) -> NDArray[Any] | None:
-    """Return every `stride`-th sample, in memory, of an array that :func:`aligned` returned."""
+    """Return every `stride`-th sample, in memory, of an array from :func:`align_chunks`."""
     if array is None:
         return None
     is_here = isinstance(array, InMemory)

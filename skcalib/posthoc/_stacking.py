@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 
-from ..utils._labels import design_effect
+from ..utils._labels import compute_design_effect
 from ..utils._numeric import row_max, row_sum
 from ..utils._output import collecting, ignoring
 from ..utils._proba import FLOAT32_ROUNDING
@@ -274,7 +274,7 @@ class StackedCalibration(PostHocCalibrator):
         if groups is not None:
             # Ten pictures of one person are not ten samples.
             losses = -np.log(np.maximum(raw[np.arange(len(y)), y], SMALLEST))
-            effect = design_effect(losses, groups, weight)
+            effect = compute_design_effect(losses, groups, weight)
             weight = sample_weight = weight / effect
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..metrics import compare_calibration
 from ..utils._compat import print_elapsed
-from ..utils._proba import LOSS_FLOOR, with_unseen
+from ..utils._proba import LOSS_FLOOR, add_unseen
 from . import _sections, _tests
 from ._constants import LEVEL, N_BINS, OF_PAIRS
 from ._data import ReportData, mean, mean_interval
@@ -85,7 +85,7 @@ def _interval(
     A few samples may miss rare, large losses. So the variance is at least that of labels drawn
     from `proba`, in which no label has probability 0.
     """
-    proba = with_unseen(proba, data.weights.sum())
+    proba = add_unseen(proba, data.weights.sum())
     first, second = (mean((proba * scores**k).sum(axis=1), data.weights) for k in (1, 2))
     of_labels = data.per_sample(scores)
     weights = data.weights / data.effect(of_labels)

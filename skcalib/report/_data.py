@@ -14,21 +14,21 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from ..metrics import CalibrationAccumulator, check_alignment
-from ..utils._arrays import reworded, with_index_of
+from ..utils._arrays import keep_index, reword
 from ..utils._labels import (
     _DISTINCT_OF_TABLE,
-    design_effect,
+    compute_design_effect,
+    draw_independent_rows,
     encode_groups,
-    independent_rows,
 )
 from ..utils._numeric import binomial_interval, uniform_edges
 from ..utils._output import warn
 from ..utils._proba import (
     LOSS_FLOOR,
     Predictions,
+    as_two_columns,
     check_predictions,
     label_log_loss,
-    two_sided,
 )
 from ._constants import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, NO_CHANCE, TOLERANCE
 from ._document import apart, label, visible
@@ -156,7 +156,7 @@ class ReportData:
         """Return the design effect of the groups on the variance of a mean; 1 without groups."""
         if self.groups is None:
             return 1.0
-        return design_effect(values, _numbered(self.groups[members]))
+        return compute_design_effect(values, _numbered(self.groups[members]))
 
     @property
     def n_samples(self) -> int:
@@ -320,7 +320,7 @@ def find_alignment(
     It sees independent samples. Their columns are checked if they are `named`, not if the user has
     passed the labels. `remedies` replace what the sentences advise.
     """
-    rows = independent_rows(len(checked.proba), groups, checked.weight)
+    rows = draw_independent_rows(len(checked.proba), groups, checked.weight)
     truth = checked.truth if checked.is_soft else checked.classes[checked.truth]
     proba, labels = checked.proba, checked.classes
     order = np.argsort(labels, kind="stable")
@@ -334,13 +334,13 @@ def find_alignment(
         known = not named
         proba = proba if known or is_sorted else proba[:, order]
     found = check_alignment(
-        with_index_of(y_true, truth, rows),
-        with_index_of(y_proba, proba, rows),
+        keep_index(y_true, truth, rows),
+        keep_index(y_proba, proba, rows),
         labels=labels if known else None,
     )
     predictions = diagnose_predictions(checked, rows)
     found = found if predictions is None else [predictions, *found]
-    return [reworded(finding, remedies or {}) for finding in found]
+    return [reword(finding, remedies or {}) for finding in found]
 
 
 def diagnose_predictions(
@@ -352,7 +352,7 @@ def diagnose_predictions(
     """
     if checked.is_soft:
         return None
-    proba = two_sided(checked.proba) if checked.proba.ndim == 1 else checked.proba
+    proba = as_two_columns(checked.proba) if checked.proba.ndim == 1 else checked.proba
     highest = proba.max(axis=1)
     with np.errstate(divide="ignore"):
         if np.log(highest[rows], dtype=np.float64).sum() >= np.log(NO_CHANCE):

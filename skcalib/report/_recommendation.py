@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
-from ..utils._estimators import Folds, class_columns, fit_clone
+from ..utils._estimators import Folds, fit_clone, predict_columns
 from ._constants import FEWEST_TO_CALIBRATE, MANY_NUMBERS, N_BINS, N_FOLDS
 from ._data import ReportData, mean, mean_interval
 from ._document import NONE, Advice, Code, Section, Table, Text, number, percent, with_interval
@@ -83,7 +83,7 @@ def _calibrate_out_of_fold(
     proba, confidences = np.empty(data.proba.shape), []
     for train, test in folds:
         fitted = fit_clone(calibrator, data.proba, data.predictions["y_true"], train, params)
-        of_all = class_columns(fitted, data.proba, classes=calibrator.classes)
+        of_all = predict_columns(fitted, data.proba, classes=calibrator.classes)
         proba[test] = of_all[test]
         confidences.append(of_all.max(axis=1))
     n = len(folds)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..labels import LabelIssueFinder
 from ..utils._arrays import check_readable
 from ..utils._labels import encode
-from ..utils._output import import_optional, row_index, write_atomically
+from ..utils._output import get_row_index, import_optional, write_atomically
 from ._samples import image_uri
 
 # Bytes of all pictures: a page of 500 samples stays below 20 MB.
@@ -276,7 +276,7 @@ def _rows(finder: LabelIssueFinder, positions: Any, n_samples: int) -> NDArray[n
 
 def _names(*containers: Any) -> Any:
     """Return names of the samples: an index other than 0, 1, ..., or names of files."""
-    index = row_index(*containers)
+    index = get_row_index(*containers)
     if index is not None and not np.array_equal(index, np.arange(len(index))):
         return index
     for of in containers:
@@ -303,7 +303,7 @@ def _contents(sample: Any, n_shown: int) -> dict[str, Any]:
         return {"image": _picture(sample, n_shown)}
     if np.ndim(sample) == 0:
         return {"text": str(sample)}
-    index = row_index(sample)
+    index = get_row_index(sample)
     names = [f"column {i}" for i in range(len(sample))] if index is None else index
     return _row(list(zip(names, sample)))
 

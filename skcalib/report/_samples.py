@@ -13,8 +13,8 @@ from sklearn.base import clone
 from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
 from ..utils._compat import _safe_indexing
-from ..utils._estimators import last_step
-from ..utils._output import collecting, import_optional, row_index
+from ..utils._estimators import get_last_step
+from ..utils._output import collecting, get_row_index, import_optional
 from ._constants import FEWEST_OF_PART, MANY_FEATURES
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, in_sentence, number, percent, probability
@@ -42,7 +42,9 @@ def _compute_difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
     if data.scorer is not None:
         X = _safe_indexing(data.features, data.numbers)
         difficulty = score_difficulty(data.scorer, X, data.classes[data.codes])
-        return np.asarray(difficulty, dtype=np.float64), type(last_step(data.scorer)[0]).__name__
+        return np.asarray(difficulty, dtype=np.float64), type(
+            get_last_step(data.scorer)[0]
+        ).__name__
     return data.log_loss(data.proba), "log-loss"
 
 
@@ -102,9 +104,9 @@ def find_issues(data: ReportData) -> dict[str, Any]:
 
 def _make_finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
     """Return a finder, its X, and a name for what scores the labels."""
-    if isinstance(last_step(data.scorer)[0], RelativeMahalanobisScorer):
+    if isinstance(get_last_step(data.scorer)[0], RelativeMahalanobisScorer):
         X = _safe_indexing(data.features, data.numbers)
-        name = type(last_step(data.scorer)[0]).__name__
+        name = type(get_last_step(data.scorer)[0]).__name__
         return LabelIssueFinder(clone(data.scorer)), X, f"the scorer, {name}"
     features = _numeric_features(data)
     return None if features is None else LabelIssueFinder(), features, "the features"
@@ -185,7 +187,7 @@ def _shorten(text: str) -> str:
 def _format_row(sample: Any) -> str:
     """Return the first values of a row, with names of columns if it has any."""
     values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
-    index = row_index(sample)
+    index = get_row_index(sample)
     if index is not None:
         values = [f"{name} = {value}" for name, value in zip(index, values)]
     return ", ".join(values[:MANY_COLUMNS]) + (", ..." if len(values) > MANY_COLUMNS else "")

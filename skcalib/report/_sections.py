@@ -24,8 +24,8 @@ from ..metrics import (
 from ..plots import ReliabilityDisplay, RiskCoverageDisplay
 from ..selection._risk_control import risk_control
 from ..utils._arrays import check_has, check_readable
-from ..utils._labels import class_positions
-from ..utils._proba import two_sided
+from ..utils._labels import find_positions
+from ..utils._proba import as_two_columns
 from ._constants import (
     FEW,
     LEVEL,
@@ -246,7 +246,7 @@ def _compute_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, A
     if predictions["y_proba"].ndim == 2:
         # As a binary question: was the top label right?
         predictions = {
-            "y_true": two_sided(data.correct),
+            "y_true": as_two_columns(data.correct),
             "y_proba": data.confidence,
             "labels": [0, 1],
         }
@@ -449,7 +449,7 @@ def compute_wrong_labels(data: ReportData) -> dict[str, Any] | None:
 
 def _align_label_proba(data: ReportData) -> NDArray[np.float64]:
     """Return the finder's probability of every class for every sample."""
-    column = class_positions(np.asarray(data.finder.classes_), data.classes)
+    column = find_positions(np.asarray(data.finder.classes_), data.classes)
     if column.min() < 0:
         unknown = data.finder.classes_[column < 0].tolist()
         raise ValueError(f"finder must know no other classes than the report, got {unknown}.")

@@ -15,10 +15,10 @@ from ..utils._backends import by_chunks
 from ..utils._compat import HasMethods, _fit_context, _num_samples
 from ..utils._estimators import (
     DelegatingClassifier,
-    class_columns,
     fit_clone,
-    inner_fit_params,
-    samples_and_labels,
+    get_inner_fit_params,
+    predict_columns,
+    read_samples,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes, encode
@@ -132,10 +132,10 @@ class MinimumCostClassifier(DelegatingClassifier):
         ValueError
             If `costs` has no column for every class, or `decisions` no entry for every row.
         """
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         check_several_classes(np.unique(labels))
         warn_if_fitted(estimator=self.estimator)
-        params = inner_fit_params(self, "estimator", None, fit_params)
+        params = get_inner_fit_params(self, "estimator", None, fit_params)
         fitted = fit_clone(self.estimator, X, labels, None, params)
         self._keep(fitted, labels)
         table = self._costs(X)
@@ -184,7 +184,9 @@ class MinimumCostClassifier(DelegatingClassifier):
         """
         check_is_fitted(self)
         X = as_features(X)
-        return costs_of_decisions(class_columns(self.estimator_, X, self.classes_), self._costs(X))
+        return costs_of_decisions(
+            predict_columns(self.estimator_, X, self.classes_), self._costs(X)
+        )
 
     @by_chunks
     def predict(self, X: Any) -> NDArray[Any]:
@@ -221,7 +223,7 @@ class MinimumCostClassifier(DelegatingClassifier):
             In the unit of `costs`, larger = better.
         """
         check_is_fitted(self)
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         codes = encode(labels, self.classes_)
         costs, decided = self._costs(X), self.expected_costs(X).argmin(axis=1)
         rows = np.arange(len(codes))

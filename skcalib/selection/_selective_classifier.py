@@ -22,15 +22,15 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
-from ..utils._arrays import as_features, is_soft, reworded, with_index_of
+from ..utils._arrays import as_features, is_soft, keep_index, reword
 from ..utils._backends import (
     LogBins,
-    aligned,
+    align_chunks,
     by_chunks,
-    chunks_to,
     compute_log_bins,
-    distinct,
+    find_distinct_labels,
     reduce_chunks,
+    send_chunks_to,
 )
 from ..utils._compat import (
     HasMethods,
@@ -42,22 +42,22 @@ from ..utils._compat import (
 )
 from ..utils._estimators import (
     DelegatingClassifier,
-    class_columns,
     fit_clone,
-    inner_fit_params,
+    get_inner_fit_params,
     make_folds,
+    predict_columns,
     predict_labels,
+    read_samples,
     run_folds,
-    samples_and_labels,
     warn_if_fitted,
 )
 from ..utils._labels import (
     as_labels,
     check_several_classes,
-    column_names,
     encode,
     find_related,
     format_labels,
+    get_column_names,
     warn_of_duplicates,
 )
 from ..utils._output import rename_argument, warn
@@ -243,7 +243,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @chunks_to("_fit_chunks")
+    @send_chunks_to("_fit_chunks")
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, **fit_params: Any
     ) -> Self:
@@ -297,11 +297,11 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         if is_soft(y):
             return self._fit_to_soft_labels(X, y, groups)
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         check_several_classes(np.unique(labels))
         confidence = None if isinstance(self.confidence, str) else self.confidence
         warn_if_fitted(estimator=self.estimator, confidence=confidence)
-        params = inner_fit_params(self, "estimator", None, fit_params, groups)
+        params = get_inner_fit_params(self, "estimator", None, fit_params, groups)
         frozen = isinstance(self.estimator, FrozenEstimator)
         ready = isinstance(self.confidence, str | FrozenEstimator)
         codes, self.n_duplicates_ = find_related(X, groups, labels)
@@ -315,7 +315,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep(fitted, labels)
         self.reject_label_ = _choose_reject_label(self.reject_label, self.classes_)
         if frozen:
-            self._warn_of_order(X, with_index_of(y, labels))
+            self._warn_of_order(X, keep_index(y, labels))
         if folds is None:
             evaluated = _evaluate(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
@@ -335,12 +335,12 @@ class SelectiveClassifier(DelegatingClassifier):
         classes = np.asarray(self.estimator.classes_)
         names = "y", "the classifier", "classes"
         soft_labels, _ = match_soft_labels(
-            as_soft_labels(y, name="y"), column_names(y), classes, len(classes), names=names
+            as_soft_labels(y, name="y"), get_column_names(y), classes, len(classes), names=names
         )
         self._keep(self.estimator, classes)
         self.confidence_ = self.confidence
         self.reject_label_ = _choose_reject_label(self.reject_label, self.classes_)
-        self._warn_of_order(X, with_index_of(y, soft_labels))
+        self._warn_of_order(X, keep_index(y, soft_labels))
         evaluated = _evaluate(self.estimator_, self.confidence_, X, soft_labels, self.classes_)
         codes, self.n_duplicates_ = find_related(X, groups, soft_labels)
         warn_of_duplicates(codes if groups is None else None)
@@ -350,7 +350,7 @@ class SelectiveClassifier(DelegatingClassifier):
         """Warn if probabilities of a frozen classifier seem to be in another order than labels."""
         if not hasattr(self.estimator_, "predict_proba"):
             return
-        proba = with_index_of(X, class_columns(self.estimator_, X, self.classes_))
+        proba = keep_index(X, predict_columns(self.estimator_, X, self.classes_))
         has_all = is_soft(y) or np.isin(self.classes_, y).all()
         words = {
             "y_proba": f"predict_proba of {type(self.estimator.estimator).__name__}",
@@ -360,7 +360,7 @@ class SelectiveClassifier(DelegatingClassifier):
         }
         # Without labels, the columns are those of the sorted classes, and looked at as well.
         for finding in check_alignment(y, proba, labels=None if has_all else self.classes_):
-            warn(reworded(finding, words))
+            warn(reword(finding, words))
 
     def _delta(self) -> float:
         """Return the probability that a limit is exceeded, without rounding errors: .1 for .9."""
@@ -433,8 +433,8 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         if isinstance(self.risk, dict):
             raise ValueError(f"risk must be a number if X is a dask array, got {self.risk}.")
-        X, y = aligned(True, X=X, y=y)
-        labels = as_labels(distinct(y), name="y")
+        X, y = align_chunks(True, X=X, y=y)
+        labels = as_labels(find_distinct_labels(y), name="y")
         check_several_classes(labels)
         self.confidence_ = self.confidence
         self._keep(self.estimator, labels)

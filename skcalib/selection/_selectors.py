@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_readable, check_weights
-from ..utils._backends import aligned, is_chunked, map_chunks
+from ..utils._backends import align_chunks, is_chunked, map_chunks
 from ..utils._compat import (
     HasMethods,
     Interval,
@@ -26,13 +26,13 @@ from ..utils._compat import (
 )
 from ..utils._estimators import (
     MetaMixin,
+    as_indexable,
     check_fit_takes,
+    compute_difficulty,
     fit_clone,
     fit_difficulty_of_used,
-    indexable_samples,
-    inner_fit_params,
-    last_step,
-    score,
+    get_inner_fit_params,
+    get_last_step,
     show_inner,
     validate_data,
     warn_if_fitted,
@@ -295,7 +295,7 @@ class DifficultySelector(BaseSelector):
         TypeError
             If `scorer` is not a difficulty scorer or a Pipeline that ends in one.
         """
-        X, labels, n = indexable_samples(X, y)
+        X, labels, n = as_indexable(X, y)
         weight = check_weights(sample_weight, n)
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Raise for a bad count before the scorer is fitted.
@@ -339,12 +339,12 @@ class DifficultySelector(BaseSelector):
             check_consistent_length(X, *given)
         X = as_features(X)
         labels = None if y is None else check_class_labels(y)
-        rows = np.flatnonzero(self._chosen(score(self.scorer_, X, labels)))
+        rows = np.flatnonzero(self._chosen(compute_difficulty(self.scorer_, X, labels)))
         chosen = [_safe_indexing(array, rows) for array in (X, *given)]
         return chosen if given else chosen[0]
 
     def _score(self, X: Any) -> NDArray[np.floating]:
-        return score(self.scorer_, as_features(X))
+        return compute_difficulty(self.scorer_, as_features(X))
 
     def _inside(self) -> dict[str, Any]:
         return {"scorer": self.scorer}
@@ -354,9 +354,9 @@ class DifficultySelector(BaseSelector):
 
     def _scorer_params(self, weight: NDArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
         if weight is None or _routing_enabled():
-            return inner_fit_params(self, "scorer", weight, fit_params)
+            return get_inner_fit_params(self, "scorer", weight, fit_params)
         # In a Pipeline, the weights go to the last step.
-        check_fit_takes(last_step(self.scorer)[0], "sample_weight", name="scorer")
+        check_fit_takes(get_last_step(self.scorer)[0], "sample_weight", name="scorer")
         return {**fit_params, "sample_weight": weight}
 
     def _chosen(self, difficulty: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -557,7 +557,7 @@ class MaxEntropySelector(BaseSelector):
             `y` has a single class, if a weight is negative, or if `fit_params` are given without
             an estimator.
         """
-        X, _, n = indexable_samples(X, None)  # only the estimator uses labels
+        X, _, n = as_indexable(X, None)  # only the estimator uses labels
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Raise for a bad count before the estimator is trained.
@@ -571,7 +571,7 @@ class MaxEntropySelector(BaseSelector):
         else:
             warn_if_fitted(estimator=self.estimator)
             labels = None if y is None else check_class_labels(y)
-            params = inner_fit_params(self, "estimator", weight, fit_params)
+            params = get_inner_fit_params(self, "estimator", weight, fit_params)
             self.estimator_ = fit_clone(self.estimator, X, labels, params=params)
             check_several_classes(self.estimator_.classes_)
             show_inner(self, self.estimator_)
@@ -609,7 +609,7 @@ class MaxEntropySelector(BaseSelector):
         check_is_fitted(self)
         if is_chunked(X):
             named = {f"arrays[{i}]": array for i, array in enumerate(arrays)}
-            chunked = aligned(X=X, **named)
+            chunked = align_chunks(X=X, **named)
             chosen = choose_samples(self._choice, MaxEntropySelector._score, self, *chunked)
             return chosen if arrays else chosen[0]
         with name_argument("X", "arrays"):

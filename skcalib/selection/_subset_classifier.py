@@ -12,9 +12,9 @@ from ..utils._compat import HasMethods, _fit_context, _routing_enabled
 from ..utils._estimators import (
     DelegatingClassifier,
     fit_clone,
-    inner_fit_params,
-    samples_and_labels,
-    takes,
+    get_inner_fit_params,
+    has_argument,
+    read_samples,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes, format_labels
@@ -110,11 +110,11 @@ class SubsetClassifier(DelegatingClassifier):
         SkcalibWarning
             If no sample of a class is chosen: the class will get probability 0.
         """
-        X, labels = samples_and_labels(X, y)
+        X, labels = read_samples(X, y)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator, selector=self.selector)
-        params = inner_fit_params(self, "estimator", weight, fit_params)
+        params = get_inner_fit_params(self, "estimator", weight, fit_params)
         selector_params = self._selector_params(weight, fit_params)
         self.selector_ = fit_clone(self.selector, X, labels, params=selector_params)
         rows = self.selector_.get_support(indices=True)
@@ -133,8 +133,8 @@ class SubsetClassifier(DelegatingClassifier):
     ) -> dict[str, Any]:
         # Without routing, `fit_params` are for the estimator only.
         if _routing_enabled():
-            return inner_fit_params(self, "selector", weight, fit_params)
-        if weight is None or not takes(self.selector.fit, "sample_weight"):
+            return get_inner_fit_params(self, "selector", weight, fit_params)
+        if weight is None or not has_argument(self.selector.fit, "sample_weight"):
             return {}
         return {"sample_weight": weight}
 

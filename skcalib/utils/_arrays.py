@@ -15,14 +15,14 @@ from ._output import warn
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
 
-def reworded(text: str, words: Mapping[str, str]) -> str:
+def reword(text: str, words: Mapping[str, str]) -> str:
     """Return a text with words replaced, such as the names of arguments by those of the user."""
     for word, given in words.items():
         text = text.replace(word, given)
     return text
 
 
-def with_index_of(
+def keep_index(
     given: Any, values: NDArray[Any], rows: slice | NDArray[np.intp] = slice(None)
 ) -> Any:
     """Return these rows of values, with the index of what was given if that is of pandas."""
@@ -118,7 +118,7 @@ def is_soft(y: Any) -> bool:
     return isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
 
 
-def form_of(array: NDArray[Any], values: Any) -> str:
+def describe_form(array: NDArray[Any], values: Any) -> str:
     """Return the shape of an array or, where numpy has found no axis, the type of the values."""
     return f"shape {array.shape}" if array.ndim else type(values).__name__
 

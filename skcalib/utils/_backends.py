@@ -78,7 +78,7 @@ if hasattr(os, "register_at_fork"):  # the thread that holds the lock is not in 
 
 
 @contextmanager
-def seeded(seed: int, device: Any = "cpu") -> Iterator[None]:
+def seed_torch(seed: int, device: Any = "cpu") -> Iterator[None]:
     """Seed torch's generators of the CPU and of `device`, and restore them at the end.
 
     They belong to the whole process, and dropout can draw from no others. So threads take turns:
@@ -100,7 +100,7 @@ def seeded(seed: int, device: Any = "cpu") -> Iterator[None]:
 
 
 @cache
-def auto_device() -> str:
+def choose_device() -> str:
     """Return what ``device="auto"`` means: the first of "cuda", "mps" and "cpu" there is."""
     import torch
 
@@ -188,12 +188,12 @@ _CHECKED_SIZE = 2**26
 _settings_in_use = threading.RLock()
 
 
-def plain_module(module: Any) -> Any:
+def unwrap_module(module: Any) -> Any:
     """Return the module inside what ``torch.compile`` has made of it, or the module itself."""
     return getattr(module, "_orig_mod", module)
 
 
-def on_accelerator(values: Any) -> bool:
+def is_on_accelerator(values: Any) -> bool:
     """Return whether values are a dense torch tensor on a device that numpy cannot read."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(values, torch.Tensor):
@@ -233,16 +233,16 @@ class TensorRows:
                 assert_all_finite(to_host(block), **names)
 
 
-def matrix_on_accelerator(values: Any) -> TensorRows | None:
+def find_accelerated(values: Any) -> TensorRows | None:
     """Return floats (n, d) that are on an accelerator, None for anything else."""
     if isinstance(values, TensorRows):
         return values
-    if on_accelerator(values) and values.ndim == 2 and values.is_floating_point():
+    if is_on_accelerator(values) and values.ndim == 2 and values.is_floating_point():
         return TensorRows(values)
     return None
 
 
-def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
+def get_back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
     """Return the module that computes with samples, and a function that moves arrays to them.
 
     The module is numpy or torch. Callers use only functions that both have with the same
@@ -257,12 +257,12 @@ def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
 
 def take_rows(matrix: Any, positions: Any) -> Any:
     """Return ``matrix[positions]``; the method of numpy takes half the time of its indexing."""
-    return matrix.take(positions, axis=0) if back_end(matrix)[0] is np else matrix[positions]
+    return matrix.take(positions, axis=0) if get_back_end(matrix)[0] is np else matrix[positions]
 
 
 def row_squares(rows: Any) -> Any:
     """Return the sum of squares of every row, in float64."""
-    if back_end(rows)[0] is np:
+    if get_back_end(rows)[0] is np:
         return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     return rows.double().square().sum(1)
 
@@ -286,7 +286,7 @@ class UnitRows:
 
     def __getitem__(self, index: Any) -> Any:
         block = self.rows[index]
-        xp, _ = back_end(block)
+        xp, _ = get_back_end(block)
         # Divided by its largest value first, no row has squares that overflow or vanish.
         largest = xp.amax(abs(block), 1)
         if not largest.all():
@@ -311,7 +311,7 @@ def exact_products(samples: Any) -> Iterator[None]:
     That is, neither in TensorFloat-32, which keeps 10 bits of float32, nor in the precision of a
     caller's autocast. The settings are restored, also after an error. Nothing changes for arrays.
     """
-    torch, _ = back_end(samples)
+    torch, _ = get_back_end(samples)
     if torch is np:
         yield
         return
@@ -343,7 +343,7 @@ def for_blocks(
     Blocks of an array run in threads, see `for_chunks`. On an accelerator they run one by one,
     `blocks_at_once` of them together, with exact products.
     """
-    if back_end(samples)[0] is np:
+    if get_back_end(samples)[0] is np:
         for_chunks(compute, len(samples), block_rows, collect)
         return
     with exact_products(samples):
@@ -357,7 +357,7 @@ def for_blocks(
 # imported only where a user passes such an array, which is recognized by the module of its type.
 
 
-def aligned(at_once: bool = False, /, **arrays: Any) -> list[Any]:
+def align_chunks(at_once: bool = False, /, **arrays: Any) -> list[Any]:
     """Return arrays, passed by the names of the arguments, in chunks of the same samples.
 
     The first is a dask array, whose chunks the others get; all columns come into one chunk.
@@ -379,7 +379,7 @@ def aligned(at_once: bool = False, /, **arrays: Any) -> list[Any]:
 
 
 def _in_chunks_of(first: Any, first_name: str, name: str, values: Any, at_once: bool) -> Any:
-    """Return `values` in the chunks of `first`, as :func:`aligned` does."""
+    """Return `values` in the chunks of `first`, as :func:`align_chunks` does."""
     import dask.array as da
 
     if values is None:
@@ -422,8 +422,8 @@ class InMemory(NamedTuple):
         return found if client is None else client.scatter(found, hash=False)
 
 
-def distinct(labels: Any) -> NDArray[Any]:
-    """Return the sorted values of all samples of what :func:`aligned` returned."""
+def find_distinct_labels(labels: Any) -> NDArray[Any]:
+    """Return the sorted values of all samples of what :func:`align_chunks` returned."""
     if isinstance(labels, InMemory):
         return np.unique(labels.values)
     found: Any = np.unique(labels)  # by dask, chunk by chunk
@@ -441,7 +441,7 @@ def _client() -> Any:
 def reduce_chunks(
     of_chunk: Callable[..., Any], combine: Callable[[Any, Any], Any], X: Any, *others: Any
 ) -> Any:
-    """Return the results of ``of_chunk(X, *others)`` over :func:`aligned` arrays, combined.
+    """Return the results of ``of_chunk(X, *others)`` over :func:`align_chunks` arrays, combined.
 
     A list among the others has one entry for every chunk. The results are combined pair by pair in
     the graph: no process holds more than a few of them, and the client holds one.
@@ -511,7 +511,7 @@ def map_rows(of_chunk: Callable[..., Any], state: Any, name: str, X: Any) -> Any
 
     The result for one row of equal numbers gives the dtype and the number of columns.
     """
-    (X,) = aligned(**{name: X})
+    (X,) = align_chunks(**{name: X})
     row = np.full((1, *X.shape[1:]), 0.5 if X.ndim == 1 else 1 / X.shape[1], dtype=X.dtype)
     example = np.asarray(of_chunk(state, row))
     n_columns = None if example.ndim == 1 else example.shape[1]
@@ -531,7 +531,7 @@ def by_chunks(function: Function) -> Function:
     return of_any  # type: ignore[return-value]
 
 
-def chunks_to(name: str) -> Callable[[Function], Function]:
+def send_chunks_to(name: str) -> Callable[[Function], Function]:
     """Send a dask `X` of the decorated method to the method `name`, with the other arguments."""
 
     def decorate(method: Function) -> Function:
@@ -550,17 +550,17 @@ def _of_samples(X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, 
     return of_chunk(state, X, *others) if len(X) else empty
 
 
-# Histograms of numbers that add up over chunks, with cells that do not depend on the data.
+# Histograms of numbers that add up over chunks, with bins that do not depend on the data.
 #
-# A cell holds numbers that agree in their sign, their exponent and the next eleven bits: they
-# differ by less than 1 in 2000. For probabilities, the cells are those of their log-odds.
+# A bin holds numbers that agree in their sign, their exponent and the next eleven bits: they
+# differ by less than 1 in 2000. For probabilities, the bins are those of their log-odds.
 
-# Bits of a float32 that are dropped. Twelve leave at most some 60 000 cells between -16 and 16.
+# Bits of a float32 that are dropped. Twelve leave at most some 60 000 bins between -16 and 16.
 _DROPPED_BITS = 12
 
 
 class LogBins(NamedTuple):
-    """Sorted cells (m,), sums over each of them (c, m), and the largest value in each (m,)."""
+    """Sorted bins (m,), sums over each of them (c, m), and the largest value in each (m,)."""
 
     keys: NDArray[np.int32]
     sums: NDArray[np.float64]
@@ -568,7 +568,7 @@ class LogBins(NamedTuple):
 
     def __add__(self, other: LogBins) -> LogBins:  # type: ignore[override]
         keys, place = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
-        return _gathered(
+        return _gather_bins(
             keys,
             place,
             np.hstack([self.sums, other.sums]),
@@ -579,7 +579,7 @@ class LogBins(NamedTuple):
 def compute_log_bins(
     values: NDArray[np.float64], summands: NDArray[np.float64], *, are_proba: bool
 ) -> LogBins:
-    """Return the sums of `summands` (c, n) over the cells of the values (n,)."""
+    """Return the sums of `summands` (c, n) over the bins of the values (n,)."""
     scale = values
     if are_proba:
         with np.errstate(divide="ignore"):
@@ -588,16 +588,16 @@ def compute_log_bins(
     # Negative floats are ordered by their magnitude; the shift rounds all downward.
     ordered = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) >> _DROPPED_BITS
     keys, place = np.unique(ordered, return_inverse=True)
-    return _gathered(keys.astype(np.int32), place, summands, values)
+    return _gather_bins(keys.astype(np.int32), place, summands, values)
 
 
-def _gathered(
+def _gather_bins(
     keys: NDArray[np.int32],
     place: NDArray[np.intp],
     summands: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> LogBins:
-    """Return cells of these keys: sums of `summands` (c, n) and largest of `values` (n,)."""
+    """Return bins of these keys: sums of `summands` (c, n) and largest of `values` (n,)."""
     sums = np.array([np.bincount(place, row, len(keys)) for row in summands])
     largest = np.full(len(keys), -np.inf)
     np.maximum.at(largest, place, values)

@@ -147,7 +147,7 @@ def set_training(net: Any, training: bool) -> None:
     net._set_training(training)
 
 
-def without_steps(net: Any) -> Any:
+def clone_without_steps(net: Any) -> Any:
     """Return a clone of an MLPClassifier whose `partial_fit` draws weights and does not train."""
     untrained = clone(net)
     untrained._fit_stochastic = lambda *args, **kwargs: None

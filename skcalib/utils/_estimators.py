@@ -32,7 +32,7 @@ from ._arrays import (
     check_has,
     check_not_nested,
 )
-from ._backends import TensorRows, by_chunks, on_accelerator
+from ._backends import TensorRows, by_chunks, is_on_accelerator
 from ._compat import (
     _check_method_params,
     _estimator_has,
@@ -43,9 +43,9 @@ from ._compat import (
 )
 from ._labels import (
     check_class_labels,
-    class_positions,
     encode,
     encode_groups,
+    find_positions,
     format_labels,
 )
 from ._numeric import BLOCK_SIZE
@@ -89,7 +89,7 @@ def validate_rows(
     **options: Any,
 ) -> Any:
     """Validate as `validate_data` does; on an accelerator a tensor stays, as `TensorRows`."""
-    if not on_accelerator(X) or (X.ndim != 2 and not options.get("allow_nd")):
+    if not is_on_accelerator(X) or (X.ndim != 2 and not options.get("allow_nd")):
         return validate_data(estimator, X, y, ensure_all_finite=ensure_all_finite, **options)
     # scikit-learn checks everything but the values on a matrix of that shape without memory.
     stand_in = np.broadcast_to(np.zeros((), complex if X.is_complex() else float), X.shape)
@@ -117,20 +117,20 @@ def _check_half_finite(X: NDArray[np.float16], estimator_name: str) -> None:
 #
 # - They get labels as the user gave them, in folds too: `class_weight={"a": 2}` works there.
 # - Their probabilities and scores come back in the order of the classes that the caller names
-#   (:func:`class_columns`), whatever the order of `estimator.classes_`.
+#   (:func:`predict_columns`), whatever the order of `estimator.classes_`.
 # - A frozen estimator is never trained; a fitted one that will be trained again brings a warning.
 # - Samples that belong together (`groups`) stay together in all folds.
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-def takes(function: Any, name: str) -> bool:
+def has_argument(function: Any, name: str) -> bool:
     """Return whether a function takes an argument of that name, or any by ``**kwargs``."""
     parameters = signature(function).parameters.values()
     return any(p.kind is Parameter.VAR_KEYWORD or p.name == name for p in parameters)
 
 
-def last_step(estimator: Any) -> tuple[Any, str]:
+def get_last_step(estimator: Any) -> tuple[Any, str]:
     """Return the last step of nested Pipelines, and the prefix that its `fit` parameters have."""
     prefix = ""
     while isinstance(estimator, Pipeline):
@@ -186,12 +186,12 @@ def fit_clone(
 # Classes, and the columns of probabilities and scores
 
 
-def joint_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
+def join_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted union of the classes of `labels` and of a fitted estimator.
 
     The classes of a frozen one must include all labels; another may have seen only some of them.
     """
-    known = np.unique(_known_classes(estimator, np.unique(labels)))
+    known = np.unique(_find_classes(estimator, np.unique(labels)))
     if isinstance(estimator, FrozenEstimator):
         encode(labels, known)
         return known
@@ -199,7 +199,7 @@ def joint_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
     return present if np.isin(known, present).all() else np.union1d(present, known)
 
 
-def _known_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
+def _find_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
     # Without `classes_`, columns are in the order of the sorted labels, as in scikit-learn.
     return np.asarray(getattr(estimator, "classes_", default))
 
@@ -214,7 +214,7 @@ def _check_given(values: NDArray[Any], estimator: Any, X: Any) -> None:
         raise ValueError(f"{error}{hint}") from None
 
 
-def class_columns(
+def predict_columns(
     estimator: Any,
     X: Any,
     classes: NDArray[Any],
@@ -232,8 +232,8 @@ def class_columns(
     values = np.asarray(getattr(estimator, method)(X))
     if method == "predict_proba" and values.ndim == 2 and len(values):
         _check_given(values, estimator, X)
-    known = _known_classes(estimator, classes)
-    position = class_positions(known, classes)
+    known = _find_classes(estimator, classes)
+    position = find_positions(known, classes)
     if leave_out and values.ndim == 2 and values.shape[1] == len(known):
         values, known = values[:, position >= 0], known[position >= 0]
         position = position[position >= 0]
@@ -287,10 +287,10 @@ def make_folds(
     rows.
     """
     n_samples = _num_samples(X)
-    if groups is not None and lists_folds(cv):
+    if groups is not None and is_list_of_folds(cv):
         raise ValueError("groups must be None where cv lists the folds, got groups.")
     codes = None if groups is None else encode_groups(groups, n_samples)[1]
-    splitter = check_cv(_grouped(cv, groups), labels, classifier=labels is not None)
+    splitter = check_cv(_group_splits(cv, groups), labels, classifier=labels is not None)
     try:
         if duplicates is None:
             folds = list(splitter.split(X, labels, codes))
@@ -313,7 +313,7 @@ def make_folds(
     return folds
 
 
-def lists_folds(cv: Any) -> bool:
+def is_list_of_folds(cv: Any) -> bool:
     """Return whether `cv` is neither a number nor a splitter, but the folds themselves."""
     return not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
 
@@ -331,7 +331,7 @@ def _folds_of_distinct(
     return folds
 
 
-def _grouped(cv: Any, groups: Any) -> Any:
+def _group_splits(cv: Any, groups: Any) -> Any:
     """Return `cv` or, for a number of folds with groups, a StratifiedGroupKFold."""
     if groups is None or not (cv is None or isinstance(cv, Integral)):
         return cv
@@ -356,7 +356,7 @@ def run_folds(
     return values
 
 
-def out_of_fold(
+def predict_out_of_fold(
     estimator: Any,
     X: Any,
     y: NDArray,
@@ -369,13 +369,13 @@ def out_of_fold(
     leave_out: bool = False,
     verbose: int = 0,
 ) -> NDArray[np.floating]:
-    """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
-    columns = partial(class_columns, classes=classes, method=method, leave_out=leave_out)
-    of_fold = partial(_columns_of_fold, estimator, X, y, columns, params)
+    """Return :func:`predict_columns` of every sample by a clone fitted on the other folds."""
+    columns = partial(predict_columns, classes=classes, method=method, leave_out=leave_out)
+    of_fold = partial(_predict_fold, estimator, X, y, columns, params)
     return run_folds(of_fold, folds, n_jobs, verbose)
 
 
-def _columns_of_fold(
+def _predict_fold(
     estimator: Any,
     X: Any,
     y: NDArray,
@@ -398,7 +398,7 @@ def show_inner(outer: Any, inner: Any) -> None:
             setattr(outer, name, getattr(inner, name))
 
 
-def common_input_tags(estimator: Any, *others: Any) -> InputTags:
+def combine_input_tags(estimator: Any, *others: Any) -> InputTags:
     """Return the input tags of `estimator`; sparse and NaN only where the others take them too."""
     tags = get_tags(estimator).input_tags
     for other in others:
@@ -413,7 +413,7 @@ def check_fit_takes(
     estimator: Any, parameter: str, hint: str = "", *, name: str = "estimator"
 ) -> None:
     """Raise unless ``estimator.fit`` accepts `parameter`; `name` is what holds the estimator."""
-    if not takes(estimator.fit, parameter):
+    if not has_argument(estimator.fit, parameter):
         raise ValueError(
             f"{name} must have the parameter {parameter!r} in its fit{hint}, got "
             f"{type(estimator).__name__}."
@@ -430,14 +430,14 @@ def fit_router(owner: Any, *, cv: Any = "no folds", **inner: Any) -> MetadataRou
     for name, estimator in inner.items():
         fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
         router.add(method_mapping=fit_to_fit, **{name: estimator})
-    splitter = _grouped(cv, ())
+    splitter = _group_splits(cv, ())
     if hasattr(splitter, "split") and not isinstance(cv, str):
         fit_to_split = MethodMapping().add(caller="fit", callee="split")
         router.add(splitter=splitter, method_mapping=fit_to_split)
     return router
 
 
-def inner_fit_params(
+def get_inner_fit_params(
     owner: Any,
     name: str,
     sample_weight: NDArray | None,
@@ -455,25 +455,25 @@ def inner_fit_params(
         given = {key: value for key, value in given.items() if value is not None}
         return dict(process_routing(owner, "fit", **fit_params, **given)[name]["fit"])
     inner = getattr(owner, name)
-    params = {**fit_params, **group_params(inner, groups)}
+    params = {**fit_params, **get_group_params(inner, groups)}
     if sample_weight is not None:
-        params |= weight_params(inner, sample_weight, name=name)
+        params |= get_weight_params(inner, sample_weight, name=name)
     return params
 
 
-def weight_params(
+def get_weight_params(
     estimator: Any, sample_weight: NDArray, *, name: str = "estimator"
 ) -> dict[str, Any]:
     """Return the parameter of ``estimator.fit`` that takes weights.
 
     In a Pipeline, the weights go to the last step; with metadata routing, to the Pipeline itself.
     """
-    final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
+    final, prefix = (estimator, "") if _routing_enabled() else get_last_step(estimator)
     check_fit_takes(final, "sample_weight", name=name)
     return {f"{prefix}sample_weight": sample_weight}
 
 
-def group_params(estimator: Any, groups: ArrayLike | None) -> dict[str, Any]:
+def get_group_params(estimator: Any, groups: ArrayLike | None) -> dict[str, Any]:
     """Return the parameter of ``estimator.fit`` that takes groups, {} if it takes none.
 
     Then its own folds keep groups together too. ``**kwargs`` do not count, except for a search
@@ -481,7 +481,7 @@ def group_params(estimator: Any, groups: ArrayLike | None) -> dict[str, Any]:
     """
     if groups is None:
         return {}
-    final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
+    final, prefix = (estimator, "") if _routing_enabled() else get_last_step(estimator)
     is_search = isinstance(final, GridSearchCV | RandomizedSearchCV) and hasattr(final.cv, "split")
     if is_search or "groups" in signature(final.fit).parameters:
         return {f"{prefix}groups": groups}
@@ -528,7 +528,7 @@ class MetaMixin(MetaEstimatorMixin):
     def _keep(self, fitted: Any, labels: NDArray[Any]) -> None:
         """Set `estimator_`, `classes_` (with those of `labels`) and the attributes of features."""
         self.estimator_ = fitted
-        self.classes_ = joint_classes(fitted, labels)
+        self.classes_ = join_classes(fitted, labels)
         show_inner(self, fitted)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -539,7 +539,7 @@ class MetaMixin(MetaEstimatorMixin):
         tags = super().__sklearn_tags__()
         inside = self._inside()
         if inside:
-            tags.input_tags = common_input_tags(*inside.values())
+            tags.input_tags = combine_input_tags(*inside.values())
         if set(inside) == {"scorer"}:  # the scorer alone decides whether labels are needed
             tags.target_tags.required = get_tags(inside["scorer"]).target_tags.required
         return tags
@@ -599,7 +599,7 @@ class DelegatingClassifier(MetaClassifier):
             fitted on.
         """
         check_is_fitted(self)
-        return class_columns(self.estimator_, as_features(X), self.classes_)
+        return predict_columns(self.estimator_, as_features(X), self.classes_)
 
     @available_if(_estimator_has("predict_log_proba"))
     @by_chunks
@@ -617,7 +617,7 @@ class DelegatingClassifier(MetaClassifier):
             In the order of `classes_`; -inf for a class that the classifier was not fitted on.
         """
         check_is_fitted(self)
-        return class_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
+        return predict_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
 
     @available_if(_estimator_has("decision_function"))
     @by_chunks
@@ -636,19 +636,19 @@ class DelegatingClassifier(MetaClassifier):
             possible number for a class that the classifier was not fitted on.
         """
         check_is_fitted(self)
-        return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
+        return predict_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
 
 
-def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
+def as_indexable(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
     """Return the X of a meta-estimator in a form that can be indexed, the labels and n_samples."""
     X = as_features(X)
     with name_argument("X"):
         (X,) = indexable(X)
         n_samples = _num_samples(X)
-    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y), n_samples)
+    return (X, None, n_samples) if y is None else (*read_samples(X, y), n_samples)
 
 
-def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+def read_samples(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
     labels = check_class_labels(y)
     with name_argument("X", "y"):
@@ -670,7 +670,7 @@ def fit_difficulty(
     place: pass a clone. Return the fitted scorer or Pipeline, and the difficulty (n_samples,).
     """
     if isinstance(scorer, FrozenEstimator):
-        return scorer, score(scorer, X, y)
+        return scorer, compute_difficulty(scorer, X, y)
     if not isinstance(scorer, Pipeline):
         _check_scores(scorer, "fit_difficulty")
         # A scorer without the mixin may lack `fit_ranking`.
@@ -682,7 +682,7 @@ def fit_difficulty(
                 f"{', '.join(fit_params)} must be None where a step of the Pipeline resamples, "
                 "got values for the samples before it."
             )
-        return scorer, score(scorer.fit(X, y), X, y)
+        return scorer, compute_difficulty(scorer.fit(X, y), X, y)
     *steps, (name, final) = scorer.steps
     # With memory, a Pipeline fits copies of its transformers and puts them into its steps.
     before = Pipeline([*steps, (name, "passthrough")], memory=scorer.memory)
@@ -695,7 +695,7 @@ def _resamples(step: Any) -> bool:
     return hasattr(step, "fit_resample")
 
 
-def score(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray:
+def compute_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray:
     """Return the difficulty of samples by a fitted scorer, or by a Pipeline that ends in one."""
     while isinstance(scorer, Pipeline):
         for _, step in scorer.steps[:-1]:

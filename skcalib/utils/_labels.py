@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._arrays import as_array, check_readable, form_of, is_missing
+from ._arrays import as_array, check_readable, describe_form, is_missing
 from ._backends import to_host
 from ._compat import _num_samples
 from ._output import name_argument, warn
@@ -32,7 +32,7 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """
     array = as_array(values, name=name)
     if array.ndim != 1 or array.shape[0] == 0:
-        got = form_of(array, values)
+        got = describe_form(array, values)
         raise ValueError(f"{name} must have shape (n,) with n >= 1, got {got}.")
     if array.dtype.kind == "U":
         array = _undo_text(array, values)
@@ -96,7 +96,7 @@ def as_label_matrix(values: ArrayLike, *, name: str) -> NDArray[Any]:
         array = _undo_text(array, values)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(
-            f"{name} must be 2-dimensional and not empty, got {form_of(array, values)}."
+            f"{name} must be 2-dimensional and not empty, got {describe_form(array, values)}."
         )
     if array.dtype.kind in "iuU":
         return array
@@ -163,7 +163,7 @@ def check_several_classes(classes: NDArray[Any], *, name: str = "y") -> None:
         raise ValueError(f"{name} must hold at least two classes, got {got}.")
 
 
-def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+def find_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of every label in `classes`, which may have any order; -1 if absent."""
     if labels.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
         # Integers are their own positions: ten times as fast as the search below.
@@ -188,9 +188,9 @@ def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.i
 def encode(y: NDArray[Any], classes: NDArray[Any], *, name: str = "y") -> NDArray[np.intp]:
     """Return the position of every label among distinct `classes`, which need not be sorted.
 
-    Unknown labels are an error; :func:`class_positions` marks them with -1 instead.
+    Unknown labels are an error; :func:`find_positions` marks them with -1 instead.
     """
-    positions = class_positions(y, classes)
+    positions = find_positions(y, classes)
     if len(positions) and positions.min() < 0:
         row = int(np.argmin(positions))
         unknown = y[row : row + 1].tolist()[0]
@@ -201,7 +201,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any], *, name: str = "y") -> NDArra
     return positions
 
 
-def joined_classes(
+def merge_classes(
     classes: NDArray[Any], others: NDArray[Any], *, name: str, before: str = "those before"
 ) -> NDArray[Any]:
     """Return the sorted classes of both; numbers and text do not mix."""
@@ -290,13 +290,13 @@ def match_binary(
         codes = encode(y, labels, name="y_true")
         if pos_label is None:
             return codes, labels
-        positive = position_of_positive(pos_label, labels)
+        positive = find_positive(pos_label, labels)
         return (codes, labels) if positive else (1 - codes, labels[::-1])
     classes = _distinct_binary(y)
     if pos_label is None:
         return _encode_signs(y, classes)
     if len(classes) == 2:
-        positive = position_of_positive(pos_label, classes)
+        positive = find_positive(pos_label, classes)
     else:
         # The other class does not occur: the one label is positive or not.
         value = check_labels_like([pos_label], name="pos_label", n_samples=1, like=y)
@@ -333,7 +333,7 @@ def _encode_signs(y: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[np.in
     )
 
 
-def position_of_positive(pos_label: Any, classes: NDArray[Any]) -> int:
+def find_positive(pos_label: Any, classes: NDArray[Any]) -> int:
     """Return the position of the positive label among the two classes."""
     value = as_labels([pos_label], name="pos_label")
     if _is_text(value) == _is_text(classes):
@@ -345,7 +345,7 @@ def position_of_positive(pos_label: Any, classes: NDArray[Any]) -> int:
     )
 
 
-def column_names(y_proba: Any) -> list[Any] | None:
+def get_column_names(y_proba: Any) -> list[Any] | None:
     """Return the names of the columns of a frame, None where they are 0, ..., n_classes - 1."""
     columns = getattr(y_proba, "columns", None)
     if columns is None or callable(columns):
@@ -374,7 +374,7 @@ def match_names(
         classes = None
     wanted = np.unique(y) if labels is None else labels
     if classes is not None and len(np.unique(classes)) == len(classes):
-        positions = class_positions(wanted, classes)
+        positions = find_positions(wanted, classes)
         # The names include all labels of y: they are the classes, even those absent from y.
         if positions.min() >= 0 and labels is None:
             return proba, classes
@@ -454,11 +454,11 @@ def _columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
             f"{name} must have shape (n_samples,) or (n_samples, n_columns), "
-            f"got {form_of(array, groups)}."
+            f"got {describe_form(array, groups)}."
         )
     if array.ndim == 1:
         return [(None, array)]
-    titles = column_names(groups) or [None] * array.shape[1]
+    titles = get_column_names(groups) or [None] * array.shape[1]
     return list(zip(titles, array.T))
 
 
@@ -509,7 +509,7 @@ def _named(names: list[Any], used: Any) -> NDArray[Any]:
     return array
 
 
-def design_effect(
+def compute_design_effect(
     values: NDArray[Any], groups: NDArray[np.intp], weight: NDArray[np.float64] | None = None
 ) -> float:
     """Return the design effect: the variance of a mean over that of independent samples.
@@ -625,7 +625,7 @@ def _codes_of_keys(keys: Any) -> NDArray[np.intp]:
     return np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.intp)
 
 
-def independent_rows(
+def draw_independent_rows(
     n_samples: int,
     groups: NDArray[np.intp] | None = None,
     weight: NDArray[np.float64] | None = None,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 from sklearn.utils import gen_batches
 
-from ._backends import BLOCKS_AT_ONCE, TensorRows, back_end, to_host
+from ._backends import BLOCKS_AT_ONCE, TensorRows, get_back_end, to_host
 
 # Blocks of rows that stay in cache, reductions along their rows, and the sizes that fit.
 #
@@ -69,7 +69,7 @@ def row_sum(block: NDArray) -> NDArray:
 def row_max(block: NDArray) -> NDArray:
     """Return the largest value of every row."""
     if _along_rows(block):
-        return back_end(block)[0].amax(block, 1)
+        return get_back_end(block)[0].amax(block, 1)
     return np.ascontiguousarray(block.T).max(axis=0)
 
 
@@ -109,7 +109,7 @@ def row_margin(block: NDArray) -> NDArray:
 
 def row_entropy(block: NDArray) -> NDArray:
     """Return the entropy of every row in nats."""
-    xp, _ = back_end(block)
+    xp, _ = get_back_end(block)
     # 0 x log(tiny) = 0, so zeros need no mask; nor does what rounding left below 0.
     terms = block.clip(min=xp.finfo(block.dtype).tiny)
     xp.log(terms, out=terms)

@@ -194,7 +194,7 @@ def _with_default(entry: str, parameter: inspect.Parameter | None) -> str:
 # Tables: results of several columns as a DataFrame or an array, and the index of their rows.
 
 
-def row_index(*containers: Any) -> pd.Index | None:
+def get_row_index(*containers: Any) -> pd.Index | None:
     """Return the index of the first DataFrame or Series among the arguments, None without one."""
     for container in containers:
         # A list has a *method* of that name.

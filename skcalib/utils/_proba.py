@@ -17,17 +17,17 @@ from ._arrays import (
     is_soft,
     scale_weights,
 )
-from ._backends import TensorRows, back_end, matrix_on_accelerator, to_host
+from ._backends import TensorRows, find_accelerated, get_back_end, to_host
 from ._labels import (
     as_labels,
     check_column_labels,
-    class_positions,
-    column_names,
+    find_positions,
+    find_positive,
     format_labels,
+    get_column_names,
     match_binary,
     match_columns,
     match_names,
-    position_of_positive,
 )
 from ._numeric import iter_blocks
 
@@ -55,7 +55,7 @@ def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) ->
     that function alone: a matrix on an accelerator stays there and comes as `TensorRows`.
     """
     may_be_there = in_blocks and not isinstance(y_proba, np.ndarray)
-    there = matrix_on_accelerator(y_proba) if may_be_there else None
+    there = find_accelerated(y_proba) if may_be_there else None
     proba: Any = as_floats(y_proba, name=name) if there is None else there
     if proba.ndim not in (1, 2):
         raise ValueError(
@@ -84,7 +84,7 @@ def iter_proba_blocks(
 
 def _block_is_valid(block: Any) -> bool:
     """Return whether all values are in [0, 1] and all rows sum to 1, within the tolerances."""
-    xp = np if isinstance(block, np.ndarray) else back_end(block)[0]
+    xp = np if isinstance(block, np.ndarray) else get_back_end(block)[0]
     # In the dtype of the block, so that 1.001 rounded to float32 is within the tolerance.
     kind = np.float64 if block.dtype == xp.float64 else np.float32
     lowest, highest = kind(-TOLERANCE), kind(1 + TOLERANCE)
@@ -171,7 +171,7 @@ def label_log_loss(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.f
     return 0.0 - np.log(np.maximum(of_label.astype(np.float64), LOSS_FLOOR))
 
 
-def with_unseen(proba: NDArray[Any], count: float) -> NDArray[np.float64]:
+def add_unseen(proba: NDArray[Any], count: float) -> NDArray[np.float64]:
     """Return (count p + 4 / K) / (count + 4): with four samples spread evenly over K classes."""
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     return (count * proba + 4 / n_classes) / (count + 4)
@@ -193,8 +193,8 @@ class ExpandedRows(NamedTuple):
 def as_soft_labels(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
     """Return soft labels as float64, (n_samples, n_classes); rounding below 0 counts as 0."""
     try:
-        shares = as_proba(y, name=name)
-        check_values(shares, name=name)
+        soft_labels = as_proba(y, name=name)
+        check_values(soft_labels, name=name)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
@@ -203,86 +203,86 @@ def as_soft_labels(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
             "take multilabel_calibration_error, and fit one calibrator per label: "
             "fit(X[:, j], y[:, j])."
         ) from error
-    return np.maximum(shares.astype(np.float64, copy=False), 0.0)
+    return np.maximum(soft_labels.astype(np.float64, copy=False), 0.0)
 
 
 def expand_soft_labels(
-    shares: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+    soft_labels: NDArray[np.float64], weight: NDArray[np.float64] | None = None
 ) -> ExpandedRows:
     """Return one row for every positive fraction, of weight fraction times sample weight."""
-    samples, codes = np.nonzero(shares)
-    share = shares[samples, codes]
-    return ExpandedRows(samples, codes, share if weight is None else share * weight[samples])
+    samples, codes = np.nonzero(soft_labels)
+    fraction = soft_labels[samples, codes]
+    return ExpandedRows(samples, codes, fraction if weight is None else fraction * weight[samples])
 
 
-def two_sided(part: NDArray[Any]) -> NDArray[Any]:
-    """Return binary labels as 0 or 1, (n,); floats are shares of yes: return (no, yes), (n, 2)."""
+def as_two_columns(part: NDArray[Any]) -> NDArray[Any]:
+    """Return binary labels as 0 or 1, (n,); fractions of yes become (no, yes), (n, 2)."""
     if part.dtype.kind == "f":
         return np.column_stack([1 - part, part])
     return part.astype(np.intp)
 
 
 def match_soft_labels(
-    shares: NDArray[np.float64],
+    soft_labels: NDArray[np.float64],
     columns: list[Any] | None,
     classes: NDArray[Any] | None,
     n_classes: int,
     *,
     names: tuple[str, str, str] = ("y_true", "y_proba", "labels"),
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return shares with their columns in the order of the classes, and the classes.
+    """Return soft labels with their columns in the order of the classes, and the classes.
 
-    `columns` names the columns of `shares`, `classes` those of the probabilities. Where `classes`
-    is None, the classes are these names, which must be sorted, or 0, ..., n_classes - 1.
+    `columns` names the columns of `soft_labels`, `classes` those of the probabilities. Where
+    `classes` is None, the classes are these names, which must be sorted, or 0, ..., n_classes - 1.
     """
     name, of_proba, of_classes = names
-    if shares.shape[1] != n_classes:
+    if soft_labels.shape[1] != n_classes:
         raise ValueError(
             f"{name} must hold a fraction for every class of {of_proba}, {n_classes}, "
-            f"got {shares.shape[1]} columns."
+            f"got {soft_labels.shape[1]} columns."
         )
     named = None if columns is None else find_classes(columns)
     if classes is None:
         if named is None:
-            return shares, np.arange(n_classes)
+            return soft_labels, np.arange(n_classes)
         if not np.array_equal(named, np.unique(named)):
             raise ValueError(
                 f"{of_classes} must be given where the columns of {name} have names that are not "
                 f"sorted and those of {of_proba} have none, got {format_labels(named)}."
             )
-        return shares, named
+        return soft_labels, named
     if named is None:
-        return shares, classes
-    positions = class_positions(classes, named)
+        return soft_labels, classes
+    positions = find_positions(classes, named)
     if positions.min() < 0 or len(set(positions.tolist())) < n_classes:
         raise ValueError(
             f"{name} must have columns that are named by the classes, {format_labels(classes)}, "
             "or no "
             f"names, got {format_labels(named)}."
         )
-    return shares[:, positions], classes
+    return soft_labels[:, positions], classes
 
 
 def match_two_soft_labels(
-    shares: NDArray[np.float64],
+    soft_labels: NDArray[np.float64],
     names: list[Any] | None,
     *,
     labels: NDArray[Any] | None,
     pos_label: Any,
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return shares of (negative, positive), (n, 2), and these two classes."""
+    """Return soft labels of (negative, positive), (n, 2), and these two classes."""
     if labels is not None:
         check_column_labels(labels, 2, what="for y_proba of shape (n_samples,)")
-    shares, classes = match_soft_labels(shares, names, labels, 2)
+    soft_labels, classes = match_soft_labels(soft_labels, names, labels, 2)
     if pos_label is None:
-        return shares, classes
+        return soft_labels, classes
     if labels is None and names is None:
         raise ValueError(
             "labels must name the columns of y_true where pos_label is given, got None."
         )
-    if position_of_positive(pos_label, classes):
-        return shares, classes
-    return shares[:, ::-1], classes[::-1]
+    if find_positive(pos_label, classes):
+        return soft_labels, classes
+    return soft_labels[:, ::-1], classes[::-1]
 
 
 def find_classes(names: list[Any]) -> NDArray[Any] | None:
@@ -301,11 +301,11 @@ def find_classes(names: list[Any]) -> NDArray[Any] | None:
 class Predictions(NamedTuple):
     """Validated labels, probabilities and weights of one call.
 
-    ``truth`` is the column of the true class, (n,), or the shares of all classes, (n, K); where
-    ``proba`` is (n,), 1 means positive, and shares have two columns. ``proba`` is an array or,
-    with deferred values, possibly the rows of a tensor. ``weight`` is float64 or None, scaled by
-    :func:`scale_weights`: the given weights are ``unit`` times it. ``classes`` are the labels in
-    column order, (K,).
+    ``truth`` is the column of the true class, (n,), or the fractions of all classes, (n, K); where
+    ``proba`` is (n,), 1 means positive, and soft labels have two columns. ``proba`` is an array
+    or, with deferred values, possibly the rows of a tensor. ``weight`` is float64 or None, scaled
+    by :func:`scale_weights`: the given weights are ``unit`` times it. ``classes`` are the labels
+    in column order, (K,).
     """
 
     truth: NDArray[Any]
@@ -321,7 +321,7 @@ class Predictions(NamedTuple):
 
     @property
     def codes(self) -> NDArray[np.intp]:
-        """The column of the true class, (n,); shares are an error."""
+        """The column of the true class, (n,); soft labels are an error."""
         if self.is_soft:
             raise ValueError(
                 "y_true must hold one label for every sample here, got soft labels of shape "
@@ -334,7 +334,7 @@ class Predictions(NamedTuple):
         return self.truth.ndim == 2
 
     def of_class(self, k: int, rows: slice = slice(None)) -> NDArray[Any]:
-        """Return whether samples are of class k, (n,), or their shares of it."""
+        """Return whether samples are of class k, (n,), or their fractions of it."""
         truth = self.truth[rows]
         return truth[:, k] if self.is_soft else truth == k
 
@@ -377,8 +377,8 @@ def check_predictions(
     """
     try:
         proba = as_proba(y_proba, in_blocks=defer_values)
-        shares = is_soft(y_true)
-        y = as_soft_labels(y_true, name="y_true") if shares else as_labels(y_true, name="y_true")
+        soft = is_soft(y_true)
+        y = as_soft_labels(y_true, name="y_true") if soft else as_labels(y_true, name="y_true")
     except (TypeError, ValueError) as error:
         if _seem_swapped(y_true, y_proba):
             raise type(error)(f"{str(error)[:-1]}; y_true and y_proba seem swapped.") from error
@@ -391,15 +391,17 @@ def check_predictions(
             "pos_label is for y_proba of shape (n_samples,), the probability of the positive "
             f"class, got pos_label={pos_label!r} with y_proba of shape {proba.shape}."
         )
-    names = column_names(y_proba) if proba.ndim == 2 else None
+    names = get_column_names(y_proba) if proba.ndim == 2 else None
     truth: NDArray[Any]
-    if shares:
+    if soft:
         if as_array(y_proba, name="y_proba").dtype.kind in "biu":
             raise ValueError(
                 "y_proba must hold probabilities where y_true holds soft labels, got "
                 "integers; y_true and y_proba seem swapped."
             )
-        truth, proba, classes = _match_all(y, column_names(y_true), proba, names, known, pos_label)
+        truth, proba, classes = _match_all(
+            y, get_column_names(y_true), proba, names, known, pos_label
+        )
     elif proba.ndim == 1:
         truth, classes = match_binary(y, labels=known, pos_label=pos_label)
     else:
@@ -412,16 +414,18 @@ def check_predictions(
 
 
 def _match_all(
-    shares: NDArray[np.float64],
-    names_of_shares: list[Any] | None,
+    soft_labels: NDArray[np.float64],
+    names_of_soft: list[Any] | None,
     proba: Any,
     names: list[Any] | None,
     labels: NDArray[Any] | None,
     pos_label: Any,
 ) -> tuple[NDArray[np.float64], Any, NDArray[Any]]:
-    """Return shares and probabilities with their columns in one order, and the classes."""
+    """Return soft labels and probabilities with their columns in one order, and the classes."""
     if proba.ndim == 1:
-        named = match_two_soft_labels(shares, names_of_shares, labels=labels, pos_label=pos_label)
+        named = match_two_soft_labels(
+            soft_labels, names_of_soft, labels=labels, pos_label=pos_label
+        )
         return named[0], proba, named[1]
     if labels is not None:
         check_column_labels(labels, proba.shape[1], what="one for every column of y_proba")
@@ -431,8 +435,8 @@ def _match_all(
         labels = find_classes(names)
         if labels is not None:
             check_column_labels(labels, proba.shape[1], what="names of the columns of y_proba")
-    shares, classes = match_soft_labels(shares, names_of_shares, labels, proba.shape[1])
-    return shares, proba, classes
+    soft_labels, classes = match_soft_labels(soft_labels, names_of_soft, labels, proba.shape[1])
+    return soft_labels, proba, classes
 
 
 def _seem_swapped(y_true: ArrayLike, y_proba: ArrayLike) -> bool:

@@ -15,7 +15,7 @@ from skcalib.posthoc import (
 )
 from skcalib.posthoc._stacking import draw_folds
 from skcalib.utils import SkcalibWarning
-from skcalib.utils._labels import design_effect
+from skcalib.utils._labels import compute_design_effect
 
 X, Y = load_digits(return_X_y=True)
 
@@ -63,22 +63,22 @@ def test_design_effect_is_the_ratio_of_variances():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(400), 5)
     values = rng.normal(size=2000)
-    assert design_effect(values, groups) == pytest.approx(1, abs=0.15)
-    assert design_effect(rng.normal(size=400)[groups], groups) == pytest.approx(5, abs=0.5)
+    assert compute_design_effect(values, groups) == pytest.approx(1, abs=0.15)
+    assert compute_design_effect(rng.normal(size=400)[groups], groups) == pytest.approx(5, abs=0.5)
     # Correlation r within groups of m: 1 + (m - 1) r.
     half = np.sqrt(0.5) * (rng.normal(size=400)[groups] + values)
-    assert design_effect(half, groups) == pytest.approx(3, abs=0.4)
+    assert compute_design_effect(half, groups) == pytest.approx(3, abs=0.4)
 
 
 def test_a_weight_of_k_is_k_samples_to_the_design_effect():
     rng = np.random.default_rng(0)
     groups, values = rng.integers(0, 40, 200), rng.normal(size=200)
     count = rng.integers(1, 4, 200)
-    repeated = design_effect(np.repeat(values, count), np.repeat(groups, count))
-    assert design_effect(values, groups, 1.0 * count) == pytest.approx(repeated)
+    repeated = compute_design_effect(np.repeat(values, count), np.repeat(groups, count))
+    assert compute_design_effect(values, groups, 1.0 * count) == pytest.approx(repeated)
     # Opinions on a sample are never more than the sample.
     shares = rng.dirichlet(np.ones(3), 100).ravel()
-    assert design_effect(rng.normal(size=300), np.repeat(np.arange(100), 3), shares) == 1
+    assert compute_design_effect(rng.normal(size=300), np.repeat(np.arange(100), 3), shares) == 1
 
 
 def test_one_group_cannot_be_judged():

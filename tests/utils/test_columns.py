@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skcalib.utils._labels import column_names, match_names
+from skcalib.utils._labels import get_column_names, match_names
 
 PROBA = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
 Y = np.array(["cat", "bird"])
@@ -13,8 +13,8 @@ Y = np.array(["cat", "bird"])
     ("columns", "names"), [([0, 1, 2], None), (["a", "b"], ["a", "b"]), ([1, 0], [1, 0])]
 )
 def test_numbers_in_order_are_no_names(columns, names):
-    assert column_names(SimpleNamespace(columns=columns)) == names
-    assert column_names(PROBA) is None
+    assert get_column_names(SimpleNamespace(columns=columns)) == names
+    assert get_column_names(PROBA) is None
 
 
 def test_names_of_the_columns_are_the_labels():

@@ -13,16 +13,16 @@ from sklearn.pipeline import make_pipeline
 
 from skcalib.utils._estimators import (
     check_fit_takes,
-    class_columns,
-    common_input_tags,
+    combine_input_tags,
     fit_router,
-    group_params,
-    inner_fit_params,
-    joint_classes,
-    out_of_fold,
+    get_group_params,
+    get_inner_fit_params,
+    has_argument,
+    join_classes,
+    predict_columns,
     predict_labels,
+    predict_out_of_fold,
     show_inner,
-    takes,
 )
 
 
@@ -55,14 +55,14 @@ def test_gives_what_there_is_and_no_more():
     ids=["sparse", "dense", "NaN", "no NaN", "no estimator"],
 )
 def test_input_that_all_take(estimators, sparse, allow_nan):
-    tags = common_input_tags(*estimators)
+    tags = combine_input_tags(*estimators)
     assert (tags.sparse, tags.allow_nan) == (sparse, allow_nan)
 
 
 def test_parameters_of_fit():
-    assert takes(GaussianNB().fit, "sample_weight")
-    assert takes(make_pipeline(GaussianNB()).fit, "gaussiannb__sample_weight")
-    assert not takes(KNeighborsClassifier().fit, "sample_weight")
+    assert has_argument(GaussianNB().fit, "sample_weight")
+    assert has_argument(make_pipeline(GaussianNB()).fit, "gaussiannb__sample_weight")
+    assert not has_argument(KNeighborsClassifier().fit, "sample_weight")
     check_fit_takes(GaussianNB(), "sample_weight")
     with pytest.raises(
         ValueError,
@@ -74,22 +74,22 @@ def test_parameters_of_fit():
 def test_without_routing_everything_reaches_the_estimator():
     weight = np.ones(3)
     meta = Meta(GaussianNB())
-    assert inner_fit_params(meta, "estimator", None, {"a": 1}) == {"a": 1}
-    params = inner_fit_params(meta, "estimator", weight, {"a": 1})
+    assert get_inner_fit_params(meta, "estimator", None, {"a": 1}) == {"a": 1}
+    params = get_inner_fit_params(meta, "estimator", weight, {"a": 1})
     assert params == {"a": 1, "sample_weight": weight}
     with pytest.raises(ValueError, match="estimator must have the parameter 'sample_weight'"):
-        inner_fit_params(Meta(KNeighborsClassifier()), "estimator", weight, {})
+        get_inner_fit_params(Meta(KNeighborsClassifier()), "estimator", weight, {})
 
 
 def test_with_routing_the_estimator_gets_what_it_requests():
     weight = np.ones(3)
     with sklearn.config_context(enable_metadata_routing=True):
         asks = Meta(GaussianNB().set_fit_request(sample_weight=True))
-        assert inner_fit_params(asks, "estimator", weight, {}) == {"sample_weight": weight}
-        assert inner_fit_params(asks, "estimator", None, {}) == {}
+        assert get_inner_fit_params(asks, "estimator", weight, {}) == {"sample_weight": weight}
+        assert get_inner_fit_params(asks, "estimator", None, {}) == {}
         refuses = Meta(GaussianNB().set_fit_request(sample_weight=False))
         refuses.set_fit_request(sample_weight=True)
-        assert inner_fit_params(refuses, "estimator", weight, {}) == {}
+        assert get_inner_fit_params(refuses, "estimator", weight, {}) == {}
 
 
 def knows(classes, **returns):
@@ -105,8 +105,8 @@ def test_columns_come_in_the_order_of_the_classes(method, least):
     values, classes = np.array([[0.25, 0.75], [0.5, 0.5]]), np.array(["a", "b", "c"])
     some = knows(["c", "a"], **{method: values})
     expected = [[0.75, least, 0.25], [0.5, least, 0.5]]
-    assert class_columns(some, None, classes, method).tolist() == expected
-    assert class_columns(some, None, np.array(["a", "c"]), method).tolist() == [
+    assert predict_columns(some, None, classes, method).tolist() == expected
+    assert predict_columns(some, None, np.array(["a", "c"]), method).tolist() == [
         [0.75, 0.25],
         [0.5, 0.5],
     ]
@@ -118,9 +118,9 @@ def test_a_score_of_two_classes_is_that_of_the_second():
     turned = knows(["b", "a"], decision_function=score)
     classes, three = np.array(["a", "b"]), np.array(["a", "b", "c"])
     for model, sign in ((in_order, 1), (turned, -1)):
-        of_two = class_columns(model, None, classes, "decision_function")
+        of_two = predict_columns(model, None, classes, "decision_function")
         assert of_two.tolist() == (sign * score).tolist()
-        of_three = class_columns(model, None, three, "decision_function")
+        of_three = predict_columns(model, None, three, "decision_function")
         expected = np.column_stack([-sign * score, sign * score, [dtype.min] * 2])
         assert of_three.tolist() == expected.tolist()
 
@@ -129,10 +129,10 @@ def test_classes_and_columns_that_do_not_fit_are_refused_or_left_out():
     proba, classes = np.array([[0.25, 0.75], [0.5, 0.5]]), np.array(["a", "c"])
     other = knows(["b", "a"], predict_proba=proba)
     with pytest.raises(ValueError, match=r"than \['a', 'c'\], got \['b'\]"):
-        class_columns(other, None, classes)
-    assert class_columns(other, None, classes, leave_out=True).tolist() == [[0.75, 0], [0.5, 0]]
+        predict_columns(other, None, classes)
+    assert predict_columns(other, None, classes, leave_out=True).tolist() == [[0.75, 0], [0.5, 0]]
     with pytest.raises(ValueError, match=r"one column for every class, 3, got shape \(2, 2\)"):
-        class_columns(knows([*"abc"], predict_proba=proba), None, np.array([*"abc"]))
+        predict_columns(knows([*"abc"], predict_proba=proba), None, np.array([*"abc"]))
 
 
 def test_out_of_fold_columns_are_those_of_models_that_have_not_seen_the_sample():
@@ -140,20 +140,20 @@ def test_out_of_fold_columns_are_those_of_models_that_have_not_seen_the_sample()
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     held_out = np.split(rng.permutation(30), 3)
     folds = [(np.setdiff1d(np.arange(30), test), test) for test in held_out]
-    found = out_of_fold(GaussianNB(), X, y, folds, classes=np.arange(3))
+    found = predict_out_of_fold(GaussianNB(), X, y, folds, classes=np.arange(3))
     for train, test in folds:
         expected = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
         np.testing.assert_array_equal(found[test], expected)
     with pytest.raises(ValueError, match="no other classes"):
-        out_of_fold(GaussianNB(), X, y, folds, classes=np.arange(2))
-    some = out_of_fold(GaussianNB(), X, y, folds, classes=np.arange(2), leave_out=True)
+        predict_out_of_fold(GaussianNB(), X, y, folds, classes=np.arange(2))
+    some = predict_out_of_fold(GaussianNB(), X, y, folds, classes=np.arange(2), leave_out=True)
     np.testing.assert_array_equal(some, found[:, :2])
 
 
 def test_classes_of_labels_and_of_a_classifier_are_joined():
-    assert joint_classes(knows([0, 1]), np.array([1, 2])).tolist() == [0, 1, 2]
-    assert joint_classes(knows([0, 1]), np.array([0, 1, 2])).tolist() == [0, 1, 2]
-    assert joint_classes(object(), np.array([2, 1])).tolist() == [1, 2]
+    assert join_classes(knows([0, 1]), np.array([1, 2])).tolist() == [0, 1, 2]
+    assert join_classes(knows([0, 1]), np.array([0, 1, 2])).tolist() == [0, 1, 2]
+    assert join_classes(object(), np.array([2, 1])).tolist() == [1, 2]
     assert predict_labels(knows([0, 1], predict=np.array([[1], [0]])), None).tolist() == [1, 0]
 
 
@@ -161,14 +161,14 @@ def test_groups_go_where_folds_need_them():
     groups = [0, 0, 1]
     by_groups = GridSearchCV(GaussianNB(), {}, cv=GroupKFold(2))
     by_number = GridSearchCV(GaussianNB(), {}, cv=2)
-    assert group_params(by_groups, groups) == {"groups": groups}
-    assert group_params(make_pipeline(by_groups), groups) == {"gridsearchcv__groups": groups}
-    assert group_params(by_groups, None) == {}
+    assert get_group_params(by_groups, groups) == {"groups": groups}
+    assert get_group_params(make_pipeline(by_groups), groups) == {"gridsearchcv__groups": groups}
+    assert get_group_params(by_groups, None) == {}
     for without in (by_number, GaussianNB()):
-        assert group_params(without, groups) == {}
+        assert get_group_params(without, groups) == {}
 
     class Grouped(GaussianNB):
         def fit(self, X, y, groups=None):
             return super().fit(X, y)
 
-    assert group_params(Grouped(), groups) == {"groups": groups}
+    assert get_group_params(Grouped(), groups) == {"groups": groups}

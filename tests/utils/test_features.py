@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data as sklearn_validate
 
 from skcalib.utils import _estimators
-from skcalib.utils._estimators import samples_and_labels, validate_data
+from skcalib.utils._estimators import read_samples, validate_data
 from skcalib.utils._output import name_argument
 
 X = np.arange(12.0).reshape(4, 3)
@@ -86,11 +86,11 @@ def test_kind_of_the_error_is_kept():
 
 
 def test_samples_of_a_meta_estimator_need_not_be_numbers():
-    texts, labels = samples_and_labels(["one", "two"], ["a", "b"])
+    texts, labels = read_samples(["one", "two"], ["a", "b"])
     assert texts == ["one", "two"]
     assert labels.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match=r"^X and y must have the same number of samples, got 2"):
-        samples_and_labels(["one", "two"], [0, 1, 0])
+        read_samples(["one", "two"], [0, 1, 0])
 
 
 def test_column_of_arrays_is_refused_with_the_way_out():
@@ -99,5 +99,5 @@ def test_column_of_arrays_is_refused_with_the_way_out():
         ValueError, match=r"^X must be an array of two dimensions, .*np\.stack\(X\)"
     ):
         validate_data(BaseEstimator(), column)
-    images, _ = samples_and_labels(column.to_numpy(), ["a", "b"])
+    images, _ = read_samples(column.to_numpy(), ["a", "b"])
     assert len(images) == 2

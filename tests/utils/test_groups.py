@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcalib.metrics._groupwise import holm
-from skcalib.utils._labels import design_effect, encode_groups
+from skcalib.utils._labels import compute_design_effect, encode_groups
 
 pd = pytest.importorskip("pandas")
 
@@ -105,24 +105,24 @@ def test_design_effect_pair_by_pair():
     together = sum(apart[i] * apart[j] for rows in members(groups) for i in rows for j in rows)
     expected = 12 / 11 * together / sum(apart**2)
     assert 1.2 < expected < 4
-    assert design_effect(values, groups) == pytest.approx(expected)
+    assert compute_design_effect(values, groups) == pytest.approx(expected)
     # A constant that is added to all of them changes no variance.
-    assert design_effect(values + 7, groups) == pytest.approx(expected)
+    assert compute_design_effect(values + 7, groups) == pytest.approx(expected)
     # Nor does the unit.
-    assert design_effect(1e-6 * values, groups) == pytest.approx(expected)
+    assert compute_design_effect(1e-6 * values, groups) == pytest.approx(expected)
 
 
 def test_a_design_effect_is_between_that_of_unlike_and_of_equal_members():
     groups = np.repeat(np.arange(8), 5)
     alike = np.repeat([0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0], 5)
-    assert design_effect(alike, groups) == 5.0
+    assert compute_design_effect(alike, groups) == 5.0
     # Every group has the mean of all.
-    assert design_effect(np.tile([0.0, 1.0, 2.0, 3.0, 4.0], 8), groups) == 1.0
+    assert compute_design_effect(np.tile([0.0, 1.0, 2.0, 3.0, 4.0], 8), groups) == 1.0
     # One group, or values that do not vary, tell nothing: as if all were alike.
-    assert design_effect(np.arange(6.0), np.zeros(6, int)) == 6.0
-    assert design_effect(np.ones(40), groups) == 5.0
+    assert compute_design_effect(np.arange(6.0), np.zeros(6, int)) == 6.0
+    assert compute_design_effect(np.ones(40), groups) == 5.0
     # Samples of their own are independent.
-    assert design_effect(np.arange(40.0), np.arange(40)) == 1.0
+    assert compute_design_effect(np.arange(40.0), np.arange(40)) == 1.0
 
 
 def test_a_weight_of_k_counts_as_k_samples_in_a_design_effect():
@@ -130,8 +130,8 @@ def test_a_weight_of_k_counts_as_k_samples_in_a_design_effect():
     groups, weight = rng.integers(0, 9, 50), rng.integers(1, 4, 50)
     values = rng.normal(size=50) + 0.5 * rng.normal(size=9)[groups]
     copies = np.repeat(np.arange(50), weight)
-    found = design_effect(values, groups, weight.astype(float))
-    assert found == pytest.approx(design_effect(values[copies], groups[copies]))
+    found = compute_design_effect(values, groups, weight.astype(float))
+    assert found == pytest.approx(compute_design_effect(values[copies], groups[copies]))
     assert found > 1.5
 
 

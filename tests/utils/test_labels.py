@@ -6,8 +6,8 @@ from skcalib.utils._labels import (
     as_labels,
     check_class_labels,
     check_several_classes,
-    class_positions,
     encode,
+    find_positions,
     match_binary,
     match_columns,
 )
@@ -163,7 +163,7 @@ def test_a_positive_class_of_another_type_is_refused_where_it_is_the_only_one():
     ],
 )
 def test_class_positions(labels, classes, expected):
-    assert class_positions(np.asarray(labels), np.asarray(classes)).tolist() == expected
+    assert find_positions(np.asarray(labels), np.asarray(classes)).tolist() == expected
 
 
 def test_encode_gives_positions():
@@ -244,4 +244,4 @@ def test_fewer_are_told(classes, got):
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64])
 def test_narrow_labels_beyond_the_classes_have_no_position(dtype):
     """Numpy 2.5 refuses to put a -1 among numbers that have none."""
-    assert class_positions(np.array([2, 7, 0], dtype), np.arange(3)).tolist() == [2, -1, 0]
+    assert find_positions(np.array([2, 7, 0], dtype), np.arange(3)).tolist() == [2, -1, 0]

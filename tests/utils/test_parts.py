@@ -22,20 +22,20 @@ from skcalib.utils._arrays import (
 from skcalib.utils._labels import (
     as_label_matrix,
     as_labels,
+    draw_independent_rows,
     encode_groups,
     format_labels,
-    independent_rows,
-    joined_classes,
+    merge_classes,
     shorten,
 )
 from skcalib.utils._proba import (
+    add_unseen,
+    as_two_columns,
     check_predictions,
     expand_soft_labels,
     holds_proba,
     label_log_loss,
     match_soft_labels,
-    two_sided,
-    with_unseen,
 )
 
 
@@ -178,10 +178,10 @@ class TestLabels:
 
     def test_classes_of_two_fits(self):
         one, other = np.array([3, 1]), np.array([2, 3])
-        assert joined_classes(one, other, name="y").tolist() == [1, 2, 3]
-        assert joined_classes(one, other[:0], name="y").tolist() == [1, 3]
+        assert merge_classes(one, other, name="y").tolist() == [1, 2, 3]
+        assert merge_classes(one, other[:0], name="y").tolist() == [1, 3]
         with pytest.raises(ValueError, match=r"y must hold labels of the type of those before"):
-            joined_classes(one, np.array(["a"]), name="y")
+            merge_classes(one, np.array(["a"]), name="y")
 
 
 class TestProba:
@@ -190,8 +190,8 @@ class TestProba:
         for n, k in ((7, 3), (1, 2), (40, 5)):
             counts = rng.multinomial(n, np.full(k, 1 / k))
             expected = (counts + 4 / k) / (n + 4)
-            np.testing.assert_allclose(with_unseen(counts[None] / n, n)[0], expected)
-        np.testing.assert_allclose(with_unseen(np.array([1.0, 0.25]), 8), [10 / 12, 4 / 12])
+            np.testing.assert_allclose(add_unseen(counts[None] / n, n)[0], expected)
+        np.testing.assert_allclose(add_unseen(np.array([1.0, 0.25]), 8), [10 / 12, 4 / 12])
 
     def test_the_loss_of_a_label_is_finite(self):
         proba = np.array([[0.25, 0.75, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
@@ -234,8 +234,10 @@ class TestShares:
         assert plain.of_columns(np.array([0, 1, 1])).tolist() == [True, False, True]
 
     def test_two_sides(self):
-        np.testing.assert_array_equal(two_sided(np.array([0.25, 1.0])), [[0.75, 0.25], [0, 1]])
-        assert two_sided(np.array([True, False])).tolist() == [1, 0]
+        np.testing.assert_array_equal(
+            as_two_columns(np.array([0.25, 1.0])), [[0.75, 0.25], [0, 1]]
+        )
+        assert as_two_columns(np.array([True, False])).tolist() == [1, 0]
 
     def test_columns_follow_their_names(self):
         shares = np.array([[0.5, 0.3, 0.2]])
@@ -268,19 +270,19 @@ def test_arrays_of_other_dimensions_and_values_are_refused():
 
 
 def test_independent_rows_are_one_of_every_group_in_proportion_to_the_weights():
-    assert independent_rows(5) == slice(None)
+    assert draw_independent_rows(5) == slice(None)
     weight = np.tile([0.0, 0.3, 1.5, 3.0], 20_000)
-    rows = independent_rows(len(weight), weight=weight)
+    rows = draw_independent_rows(len(weight), weight=weight)
     assert (np.diff(rows) > 0).all()
     part = np.bincount(rows % 4, minlength=4) / len(rows)
     np.testing.assert_allclose(part, [0, 1 / 16, 5 / 16, 10 / 16], atol=0.01)
-    assert len(independent_rows(9, weight=np.full(9, 0.7))) == 9  # equal weights: all rows
-    assert len(independent_rows(9, weight=np.zeros(9))) == 0
+    assert len(draw_independent_rows(9, weight=np.full(9, 0.7))) == 9  # equal weights: all rows
+    assert len(draw_independent_rows(9, weight=np.zeros(9))) == 0
     groups = np.random.default_rng(0).permutation(np.repeat([0, 1, 4], [1, 5, 94]))
-    rows = independent_rows(100, groups)
+    rows = draw_independent_rows(100, groups)
     assert sorted(groups[rows]) == [0, 1, 4]
     # Groups of four: the group counts as much as its samples, and the sample by its weight.
-    rows = independent_rows(len(weight), np.arange(len(weight)) // 4, weight)
+    rows = draw_independent_rows(len(weight), np.arange(len(weight)) // 4, weight)
     assert len(np.unique(rows // 4)) == len(rows) == 20_000
     part = np.bincount(rows % 4, minlength=4) / len(rows)
     np.testing.assert_allclose(part, [0, 1 / 16, 5 / 16, 10 / 16], atol=0.01)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from skcalib.utils._backends import raise_ctrl_c, seeded
+from skcalib.utils._backends import raise_ctrl_c, seed_torch
 
 torch = pytest.importorskip("torch")
 
@@ -16,11 +16,11 @@ def test_a_seed_holds_within_its_block_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    with seeded(1):
+    with seed_torch(1):
         first = torch.rand(3)
-    with seeded(1, "cpu"), seeded(2):
+    with seed_torch(1, "cpu"), seed_torch(2):
         torch.rand(3)
-    with seeded(1):
+    with seed_torch(1):
         assert torch.equal(torch.rand(3), first)
     assert torch.equal(torch.rand(3), expected)
 
@@ -30,12 +30,12 @@ def test_threads_take_turns():
 
     def other():
         inside.wait()
-        with seeded(0):
+        with seed_torch(0):
             order.append("other")
 
     thread = threading.Thread(target=other)
     thread.start()
-    with seeded(0):
+    with seed_torch(0):
         inside.set()
         thread.join(0.2)
         order.append("first")
@@ -49,7 +49,7 @@ def test_a_child_does_not_wait_for_threads_of_its_parent():
     inside, done = threading.Event(), threading.Event()
 
     def hold():
-        with seeded(0):
+        with seed_torch(0):
             inside.set()
             done.wait()
 
@@ -59,7 +59,7 @@ def test_a_child_does_not_wait_for_threads_of_its_parent():
     child = os.fork()
     if not child:
         signal.alarm(20)  # ends a child that waits
-        with seeded(0):
+        with seed_torch(0):
             os._exit(0)
     done.set()
     thread.join()

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcalib.utils._output import as_table, row_index
+from skcalib.utils._output import as_table, get_row_index
 
 COLUMNS = {"label": np.array(["a", "bc"]), "p": np.array([0.5, 1.0])}
 
@@ -23,8 +23,8 @@ def test_frame_keeps_the_index():
 
 @pytest.mark.parametrize("rows", [pd.Series([1, 2], index=[7, 3]), pd.DataFrame([1, 2], [7, 3])])
 def test_index_of_the_first_that_has_one(rows):
-    assert row_index(np.zeros(2), [1, 2], rows).tolist() == [7, 3]
+    assert get_row_index(np.zeros(2), [1, 2], rows).tolist() == [7, 3]
 
 
 def test_arrays_and_lists_have_no_index():
-    assert row_index(np.zeros(2), [1, 2], (1, 2), None) is None
+    assert get_row_index(np.zeros(2), [1, 2], (1, 2), None) is None

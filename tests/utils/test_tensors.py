@@ -16,10 +16,10 @@ from skcalib.utils import _backends
 from skcalib.utils._backends import (
     TensorRows,
     UnitRows,
-    back_end,
     exact_products,
     for_blocks,
-    on_accelerator,
+    get_back_end,
+    is_on_accelerator,
     take_rows,
 )
 from skcalib.utils._estimators import validate_rows
@@ -37,12 +37,12 @@ DTYPES = {
 
 def test_tensors_of_the_cpu_and_without_data_are_left_to_numpy():
     for values in (torch.ones(2, 2), torch.ones(2, 2, device="meta"), np.ones((2, 2)), [[1.0]]):
-        assert not on_accelerator(values)
+        assert not is_on_accelerator(values)
 
 
 def test_sparse_tensors_are_no_rows(device):
-    assert on_accelerator(torch.ones(2, 2, device=device))
-    assert not on_accelerator(torch.eye(2, device=device).to_sparse())
+    assert is_on_accelerator(torch.ones(2, 2, device=device))
+    assert not is_on_accelerator(torch.eye(2, device=device).to_sparse())
 
 
 def test_torch_is_not_imported():
@@ -61,7 +61,7 @@ def test_rows_come_as_floats_on_their_device(device, dtype):
     rows = TensorRows(values)
     known_as, work = DTYPES[dtype]
     assert (len(rows), rows.shape, rows.dtype) == (4, (4, 3), known_as)
-    xp, place = back_end(rows)
+    xp, place = get_back_end(rows)
     assert xp is torch
     for index in (slice(1, 3), place(np.array([3, 0]))):
         block = rows[index]
