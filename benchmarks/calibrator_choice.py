@@ -167,7 +167,7 @@ def summary(rows, name):
         for i, scores in enumerate(served)
     ]
     return {
-        "cells": len(served),
+        "cases": len(served),
         "regret": (loss - best).mean(),
         "largest": (loss - best).max(),
         "beyond": np.mean([scores[name][0] - scores[AUTO][0] for scores in served]),
@@ -179,7 +179,7 @@ def summary(rows, name):
 
 
 HEAD = [
-    "calibrator", "cells", "regret", "largest regret", 'log-loss beyond "auto"',
+    "calibrator", "cases", "regret", "largest regret", 'log-loss beyond "auto"',
     "relative improvement", "winrate", "harm rate", "worse than none by .01",
     "accuracy lost > .01",
 ]  # fmt: skip
@@ -189,7 +189,7 @@ def table(title, rows):
     names = dict.fromkeys(name for row in rows for name in row["scores"])
     found = {name: summary(rows, name) for name in names}
     lines = [
-        [name, values["cells"], f"{values['regret']:.4f}", f"{values['largest']:.3f}",
+        [name, values["cases"], f"{values['regret']:.4f}", f"{values['largest']:.3f}",
          f"{values['beyond']:+.4f}", f"{values['improvement']:.3f}",
          f"{values['winrate']:.2f}", f"{np.mean(values['worse'] > 0):.2f}",
          np.sum(values["worse"] > 0.01), np.sum(values["lost"] > 0.01)]
@@ -208,7 +208,7 @@ def promises(rows):
         for values in (found["worse"], found["lost"]):
             line += [np.sum(values > 0.01), f"{values.max():+.3f}"]
         lines.append(line)
-    head = ["sets", "samples", "cells", "regret", "largest regret", "worse than none by .01"]
+    head = ["sets", "samples", "cases", "regret", "largest regret", "worse than none by .01"]
     head += ["at worst", "accuracy lost > .01", "at worst"]
     return csv_table("The default", head, lines)
 

@@ -1,6 +1,6 @@
-"""Labels that are opinions: shares of people, wrong test labels, cheap labels with checks.
+"""Labels that are opinions: soft labels, wrong test labels, proxy labels with checks.
 
-    python -m benchmarks.opinions --data ../shared/data [--draws 400] [--part cheap]
+    python -m benchmarks.opinions --data ../shared/data [--draws 400] [--part proxy]
 
 Writes benchmarks/opinions_results.json, of one part or of all, and the tables of the guide.
 """
@@ -33,7 +33,7 @@ CHEAP = {"nearly right": 0.005, "good": 0.05, "fair": 0.2, "useless": 1.0, "inve
 
 
 def pictures(data):
-    """Probabilities of a strong and a small model, one true label, and shares of people."""
+    """Probabilities of a strong and a small model, one true label, and soft labels."""
     counts = np.load(data / "cifar10h.npz")["counts"]
     strong = np.load(data / "cifar10_test_pred_probs.npz")
     small = np.load(data / "cifar10_resnet20_logits.npz")
@@ -50,9 +50,9 @@ def pictures(data):
 
 def people(data, n_draws):
     """Yield errors and temperatures against one label and against people."""
-    models, y, shares = pictures(data)
+    models, y, soft_labels = pictures(data)
     for name, proba in models.items():
-        for truth, labels in (("one label", y), ("people", shares)):
+        for truth, labels in (("one label", y), ("people", soft_labels)):
             errors, temperatures = [], []
             for seed in range(min(n_draws, 20)):
                 rows = np.random.default_rng(seed).permutation(len(y))[:N_PICTURES]
@@ -62,26 +62,26 @@ def people(data, n_draws):
                 )
                 temperatures.append(scaling.temperature_)
             yield {
-                "model": name, "judged by": truth, "draws": len(errors),
+                "model": name, "labels of": truth, "draws": len(errors),
                 "error": np.mean(errors), "temperature": np.mean(temperatures),
             }  # fmt: skip
 
 
 def sets_with_wrong_labels(data, seed):
-    """Yield name, true and given labels, probabilities that are judged, and those that judge."""
-    models, y, shares = pictures(data)
+    """Yield name, true and given labels, evaluated probabilities, and those of base models."""
+    models, y, soft_labels = pictures(data)
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(y))[:N_PICTURES]
-    y, shares = y[rows], shares[rows]
-    one = (shares.cumsum(axis=1) < rng.uniform(size=(N_PICTURES, 1))).sum(axis=1).clip(max=9)
+    y, soft_labels = y[rows], soft_labels[rows]
+    one = (soft_labels.cumsum(axis=1) < rng.uniform(size=(N_PICTURES, 1))).sum(axis=1).clip(max=9)
     flipped = np.where(
         rng.uniform(size=N_PICTURES) < 0.1, (y + rng.integers(1, 10, N_PICTURES)) % 10, y
     )
-    judges = {"strong": models["strong"][rows]}
+    base_models = {"strong": models["strong"][rows]}
     for name, proba in models.items():
-        judges[name] = proba[rows]  # what the judged model knows counts as well
-        yield f"pictures, {name}: one person", y, one, proba[rows], dict(judges)
-        yield f"pictures, {name}: 10 % random", y, flipped, proba[rows], dict(judges)
+        base_models[name] = proba[rows]  # what the evaluated model knows counts as well
+        yield f"pictures, {name}: one person", y, one, proba[rows], dict(base_models)
+        yield f"pictures, {name}: 10 % random", y, flipped, proba[rows], dict(base_models)
     texts = np.load(data / "crowd_texts.npz")
     for k in (1, 4, 9):
         gold = texts[f"texts{k}_gold"]
@@ -126,12 +126,12 @@ def wrong_labels(data, n_draws):
     """
     found = {}
     for seed in range(min(n_draws, 10)):
-        for name, y, given, proba, judge in sets_with_wrong_labels(data, seed):
+        for name, y, given, proba, base_models in sets_with_wrong_labels(data, seed):
             true = expected_calibration_error(y, proba)
             now = expected_calibration_error(given, proba)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                finder = LabelIssueFinder("precomputed").fit(judge, given)
+                finder = LabelIssueFinder("precomputed").fit(base_models, given)
                 before = expected_calibration_error(finder.label_proba_, proba)
                 rows = finder.draw_samples_to_check(
                     N_CHECKS, design="informative", random_state=seed
@@ -165,7 +165,7 @@ def losses(y, proba, metric):
     }[metric]
 
 
-def cheap_labels(kind, y, proba, rng):
+def draw_proxy_labels(kind, y, proba, rng):
     if kind == "inverted":  # wrong exactly where the model is right
         top = proba.argmax(axis=1)
         return np.where(top == y, (top + rng.integers(1, 10, len(y))) % 10, top)
@@ -173,13 +173,13 @@ def cheap_labels(kind, y, proba, rng):
     return np.where(anew, rng.integers(0, 10, len(y)), y)
 
 
-def draw(design, y_cheap, proba, m, rng):
+def draw(design, y_proxy, proba, m, rng):
     """Return positions, and how likely every sample was to be drawn, None if all are alike."""
     n = len(proba)
     if design == "uniform":
         return rng.choice(n, m, replace=False), None
-    # Three times as often where cheap label and model differ.
-    chance = np.where(y_cheap != proba.argmax(axis=1), 3.0, 1.0)
+    # Three times as often where proxy label and model differ.
+    chance = np.where(y_proxy != proba.argmax(axis=1), 3.0, 1.0)
     chance *= m / chance.sum()
     order = rng.permutation(n)
     place = np.searchsorted(chance[order].cumsum(), rng.uniform() + np.arange(m), side="right")
@@ -189,10 +189,10 @@ def draw(design, y_cheap, proba, m, rng):
 def alone(values, chance, groups, n):
     """Return the ends of Student's interval of the checked samples alone."""
     m = len(values)
-    share = np.full(m, 1 / m) if chance is None else 1 / chance / (1 / chance).sum()
+    fraction = np.full(m, 1 / m) if chance is None else 1 / chance / (1 / chance).sum()
     unseen = np.full(m, 1 - m / n) if chance is None else 1 - chance
-    center = share @ values
-    parts = share * (values - center)
+    center = fraction @ values
+    parts = fraction * (values - center)
     parts = np.sqrt(unseen) * (parts - unseen @ parts / unseen.sum())
     if groups is not None:
         parts = np.bincount(np.unique(groups, return_inverse=True)[1], parts)
@@ -201,7 +201,7 @@ def alone(values, chance, groups, n):
     return center - half, center + half
 
 
-def cheap(data, n_draws):
+def proxy(data, n_draws):
     """Yield how often intervals hold, and their width beside that of the checks alone."""
     models, y, _ = pictures(data)
     for design in ("uniform", "by design", "groups"):
@@ -211,19 +211,19 @@ def cheap(data, n_draws):
                 rng = np.random.default_rng([seed, 1])
                 rows = rng.permutation(len(y))[:3000]
                 truth, proba = y[rows], models["ResNet-20"][rows]
-                y_cheap, groups = cheap_labels(kind, truth, proba, rng), None
+                y_proxy, groups = draw_proxy_labels(kind, truth, proba, rng), None
                 if design == "groups":  # ten pictures of one class, drawn together
                     order = np.lexsort((rng.uniform(size=3000), truth))
-                    truth, proba, y_cheap = truth[order], proba[order], y_cheap[order]
+                    truth, proba, y_proxy = truth[order], proba[order], y_proxy[order]
                     groups = np.arange(3000) // 10
                     drawn = rng.choice(300, 30, replace=False)
                     checked, chance = np.flatnonzero(np.isin(groups, drawn)), None
                 else:
-                    checked, chance = draw(design, y_cheap, proba, 150, rng)
+                    checked, chance = draw(design, y_proxy, proba, 150, rng)
                 for metric in METRICS:
                     values = losses(truth, proba, metric)
                     low, high = prediction_powered_interval(
-                        truth[checked], proba, y_cheap, checked=checked, metric=metric,
+                        truth[checked], proba, y_proxy, checked=checked, metric=metric,
                         inclusion_proba=chance, groups=groups, labels=range(10),
                     )  # fmt: skip
                     of_checked = None if chance is None else chance[checked]
@@ -236,7 +236,7 @@ def cheap(data, n_draws):
             for metric, values in found.items():
                 held, width, held_alone, other = np.mean(values, axis=0)
                 yield {
-                    "checks": design, "cheap labels": kind, "metric": metric, "draws": n_draws,
+                    "checks": design, "proxy labels": kind, "metric": metric, "draws": n_draws,
                     "held": held, "width": width, "alone held": held_alone,
                     "of alone": width / other,
                 }  # fmt: skip
@@ -247,7 +247,7 @@ def holds(low, high, values):
 
 
 def given_labels(data, n_draws):
-    """Yield the same with labels that people gave as the cheap ones, and checks at random."""
+    """Yield the same with labels that people gave as the proxies, and checks at random."""
     for name, y, given, proba, _ in sets_with_wrong_labels(data, 0):
         if "random" in name:
             continue
@@ -276,12 +276,12 @@ def given_labels(data, n_draws):
 def declining(data, n_draws):
     """Yield how often more people disagree than promised, and how many samples are answered.
 
-    Once by shares of people, and once by a label that is drawn from them.
+    Once by soft labels, and once by a label that is drawn from them.
     """
-    models, _, shares = pictures(data)
+    models, _, soft_labels = pictures(data)
     for name, proba in models.items():
         confidence = proba.max(axis=1)
-        agree = shares[np.arange(len(proba)), proba.argmax(axis=1)]
+        agree = soft_labels[np.arange(len(proba)), proba.argmax(axis=1)]
         for risk, n in product((0.05, 0.1), (200, 500)):
             rng, found = np.random.default_rng(5), []
             for _ in range(min(n_draws, 300)):
@@ -304,16 +304,16 @@ PARTS = {
     "declining": declining,
     "wrong_labels": wrong_labels,
     "given_labels": given_labels,
-    "cheap": cheap,
+    "proxy": proxy,
 }
 
 
 def page(results):
     """Return the tables of the guide."""
     tables = []
-    head = ("model", "judged by", "draws", "calibration error", "temperature")
+    head = ("model", "labels of", "draws", "calibration error", "temperature")
     rows = [
-        (row["model"], row["judged by"], str(row["draws"]), shown(row["error"], 3),
+        (row["model"], row["labels of"], str(row["draws"]), shown(row["error"], 3),
          shown(row["temperature"], 2))
         for row in results["people"]
     ]  # fmt: skip
@@ -342,16 +342,16 @@ def page(results):
     ]  # fmt: skip
     tables.append((GIVEN, simple_table(head, rows)))
     head = (
-        "checks", "cheap labels", "metric", "draws", "holds", "width", "checks alone hold",
+        "checks", "proxy labels", "metric", "draws", "holds", "width", "checks alone hold",
         "width of theirs",
     )  # fmt: skip
     rows = [
-        (row["checks"], row["cheap labels"], row["metric"], str(row["draws"]),
+        (row["checks"], row["proxy labels"], row["metric"], str(row["draws"]),
          shown(row["held"], 3), shown(row["width"], 3), shown(row["alone held"], 3),
          shown(row["of alone"], 2))
-        for row in results["cheap"]
+        for row in results["proxy"]
     ]  # fmt: skip
-    tables.append((CHEAP_TEXT, simple_table(head, rows)))
+    tables.append((PROXY, simple_table(head, rows)))
     return "\n".join(f"{text}\n{table}\n" for text, table in tables)
 
 
@@ -359,16 +359,16 @@ PEOPLE = """\
 People against one label
 ------------------------
 
-Draws of 4000 of the 10 000 pictures of CIFAR-10H, each judged by about 50 people: the calibration
+Draws of 4000 of the 10 000 pictures of CIFAR-10H, each labeled by about 50 people: the calibration
 error of the top label, and the temperature that is fitted.
 """
 DECLINING = """\
-Declining, by shares of people
-------------------------------
+Declining, by soft labels
+-------------------------
 
 A limit on the people who disagree with an answer, kept with probability .9: how often more of them
 do, among all 10 000 pictures, and how many pictures are answered. The threshold is found on some
-of the pictures, by their shares of people, and by one label a picture that is drawn from them.
+of the pictures, by their soft labels, and by one label a picture that is drawn from them.
 """
 WRONG = """\
 Wrong test labels
@@ -376,12 +376,12 @@ Wrong test labels
 
 How far the calibration error is off, on average: under the labels as given, under the
 probabilities of a finder, and under these after 100 checks that the finder drew by its design.
-Pictures carry the answer of one person or random errors, and the strong model and the one that is
-judged are judges of the labels; texts carry the label of a crowd, and the only judge is the model.
+Pictures carry the answer of one person or random errors, and the base models are the strong model
+and the evaluated one; texts carry the label of a crowd, with the evaluated model as the only one.
 "Holds" is how often the interval after the checks holds the true error, widened by how far the
 interval of the rate of wrong labels reaches. The last two columns compare errors without what
-chance adds: the root of the mean squared gap of a bin less the variance of the mean of labels that
-are drawn.
+chance adds: the root of the mean squared difference in a bin less the variance of the mean of
+labels that are drawn.
 """
 GIVEN = """\
 Labels that people gave, with checks
@@ -390,13 +390,13 @@ Labels that people gave, with checks
 The same sets without any finder: intervals of 95 % from the given labels and checks at random.
 The last column compares the width with that of the checked samples alone.
 """
-CHEAP_TEXT = """\
-Cheap labels with checks
+PROXY = """\
+Proxy labels with checks
 ------------------------
 
 Intervals of 95 % of a ResNet-20's accuracy, overconfidence, Brier score and log-loss on 3000
-pictures, 150 of them checked: drawn at random, three times as often where cheap label and model
-differ, or in 30 groups of ten pictures of one class. Of good, fair and useless cheap labels 5, 20
+pictures, 150 of them checked: drawn at random, three times as often where proxy label and model
+differ, or in 30 groups of ten pictures of one class. Of good, fair and useless proxy labels 5, 20
 and 100 % are drawn anew; inverted ones are wrong exactly where the model is right. Beside them
 stand Student's intervals of the checked samples alone, and the ratio of the widths.
 """

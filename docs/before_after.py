@@ -33,7 +33,7 @@ MODELS = {
 
 
 def draw(ax, name, model, color, gray):
-    """Dots with 95 % intervals, sized by their counts, and the gap to the diagonal."""
+    """Dots with 95 % intervals, sized by their counts, and the distance to the diagonal."""
     proba = model.predict_proba(X_test)
     curve = reliability_curve(y_test, proba, n_bins=10)
     many = curve.bin_weight >= 10

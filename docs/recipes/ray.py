@@ -32,7 +32,7 @@ def recipe(data: Any, classes: list[str], batch_size: int) -> tuple:
         part = RMDScorer().partial_fit(np.stack(batch["features"]), batch["label"])
         return {"part": [pickle.dumps(part)]}
 
-    def judge(batch):
+    def accumulate(batch):
         part = CalibrationAccumulator(labels=classes)
         part.update(batch["label"], np.stack(batch["proba"]))
         return {"part": [pickle.dumps(part)]}
@@ -47,7 +47,7 @@ def recipe(data: Any, classes: list[str], batch_size: int) -> tuple:
 
     scorer = ray.put(added_up(fit).finalize())
     difficulty = data.map_batches(score, batch_size=batch_size)
-    error = added_up(judge).result()
+    error = added_up(accumulate).result()
     # The guide ends here.
     return lambda: pyarrow.concat_tables(map(ray.get, difficulty.to_arrow_refs())), error
 

@@ -35,7 +35,7 @@ def recipe(spark: Any, frame: Any, n_features: int, classes: list[str]) -> tuple
             part.partial_fit(matrix(batch["features"], n_features), batch["label"])
         yield pa.record_batch({"part": [pickle.dumps(part)]})
 
-    def judge(batches):
+    def accumulate(batches):
         part = CalibrationAccumulator(labels=classes)
         for batch in batches:
             part.update(batch["label"], matrix(batch["proba"], len(classes)))
@@ -52,7 +52,7 @@ def recipe(spark: Any, frame: Any, n_features: int, classes: list[str]) -> tuple
 
     scorer = spark.sparkContext.broadcast(added_up(fit).finalize())
     difficulty = frame.mapInArrow(score, "id long, difficulty double")
-    error = added_up(judge).result()
+    error = added_up(accumulate).result()
     # The guide ends here.
     return difficulty.toArrow, error
 

@@ -12,7 +12,7 @@ not use it.
 # %%
 # Difficulty of the digits
 # ------------------------
-# The scorer sees half of the digits; the other half are judged without their labels.
+# The scorer sees half of the digits; the other half are scored without their labels.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA

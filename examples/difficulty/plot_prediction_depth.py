@@ -2,8 +2,8 @@
 Prediction depth and the four forms of difficulty
 =================================================
 
-The layer from which a net's neighbors agree with its answer says how hard a sample is. Seen
-once with the sample in the training set and once without, it tells ambiguous samples from samples
+The layer from which a net's neighbors agree with its answer says how hard a sample is. Seen once
+with the sample in the training set and once without, it separates ambiguous samples from samples
 that look like another class.
 """
 
@@ -47,8 +47,8 @@ plt.show()
 # %%
 kinds, counts = np.unique(profiler.profile_["difficulty_type"], return_counts=True)
 for kind, count in zip(kinds, counts):
-    share = flipped[profiler.profile_["difficulty_type"] == kind].mean()
-    print(f"{kind:26} {count:4} samples, {share:.0%} of them with a wrong label")
+    fraction = flipped[profiler.profile_["difficulty_type"] == kind].mean()
+    print(f"{kind:26} {count:4} samples, {fraction:.0%} of them with a wrong label")
 
 # %%
 # **Learned:** most samples that look like another class, decided early by nets that have not seen

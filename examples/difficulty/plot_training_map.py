@@ -2,7 +2,7 @@
 Training dynamics: a data map
 =============================
 
-What a net says of a sample epoch by epoch tells more than what it says in the end: easy samples
+What a net says of a sample epoch by epoch shows more than what it says in the end: easy samples
 are learned at once, wrong labels late or never.
 """
 
@@ -42,7 +42,7 @@ plt.show()
 # %%
 # One number per sample
 # ---------------------
-# Three ways to turn the record into a ranking, judged by how well they find the wrong labels.
+# Three ways to turn the record into a ranking, evaluated by how well they find the wrong labels.
 rankings = {
     "area under the margin": -area_under_margin(dynamics.margin_),
     "iteration learned": iteration_learned(dynamics.prediction_, final=dynamics.label_),

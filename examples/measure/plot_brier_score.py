@@ -2,7 +2,7 @@
 What is my Brier score made of?
 ===============================
 
-A Brier score mixes two things: how well a model tells classes apart, and whether its probabilities
+A Brier score mixes two things: how well a model separates classes, and whether its probabilities
 are right. A calibrator can only repair the second.
 """
 

@@ -9,7 +9,7 @@ numbers can be believed, for which classes they cannot, when it should decline, 
 # sphinx_gallery_thumbnail_path = '_static/report.png'
 
 # %%
-# A model to judge, and samples it has not seen
+# A model to evaluate, and samples it has not seen
 # ---------------------------------------------
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA

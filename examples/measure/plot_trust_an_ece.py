@@ -2,7 +2,7 @@
 How far can an ECE be trusted?
 ==============================
 
-The expected calibration error of a finite sample is biased: chance alone makes gaps between
+The expected calibration error of a finite sample is biased: chance alone makes differences between
 confidence and accuracy. Here the truth is known, so that the bias can be seen, and what helps
 against it.
 """

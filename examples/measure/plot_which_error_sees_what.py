@@ -24,18 +24,18 @@ from skcalib.metrics import (
 from skcalib.plots import ReliabilityDisplay
 
 rng = np.random.default_rng(0)
-stated = rng.uniform(size=5000)
+predicted = rng.uniform(size=5000)
 truths = {
-    "shifted": np.clip(stated - 0.08, 0, 1),
-    "wavy": np.clip(stated + 0.12 * np.sin(10 * np.pi * stated), 0, 1),
-    "rare but gross": np.where(stated > 0.97, 0.5, stated),
-    "calibrated": stated,
+    "shifted": np.clip(predicted - 0.08, 0, 1),
+    "wavy": np.clip(predicted + 0.12 * np.sin(10 * np.pi * predicted), 0, 1),
+    "rare but gross": np.where(predicted > 0.97, 0.5, predicted),
+    "calibrated": predicted,
 }
 draws = {name: (rng.uniform(size=5000) < truth).astype(int) for name, truth in truths.items()}
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 4), layout="constrained")
 for ax, (name, y) in zip(axes, draws.items()):
-    ReliabilityDisplay.from_predictions(y, stated, ax=ax)
+    ReliabilityDisplay.from_predictions(y, predicted, ax=ax)
     ax.set_title(name)
 
 # %%
@@ -50,7 +50,7 @@ metrics = {
     "smooth": smooth_calibration_error,
     "Kolmogorov-Smirnov": ks_calibration_error,
 }
-table = np.array([[metric(y, stated) for y in draws.values()] for metric in metrics.values()])
+table = np.array([[metric(y, predicted) for y in draws.values()] for metric in metrics.values()])
 
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 ax.imshow(table / table.max(axis=1, keepdims=True), cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
@@ -60,7 +60,7 @@ for (i, j), value in np.ndenumerate(table):
     ax.text(j, i, f"{value:.3f}", ha="center", va="center", color="black")
 
 # %%
-# **Learned:** the Kolmogorov-Smirnov error is blind to waves, whose gaps cancel; means over all
+# **Learned:** the Kolmogorov-Smirnov error is blind to waves, whose errors cancel; means over all
 # samples hardly see a gross error of a rare confidence, which the maximum finds; but the maximum
 # of a calibrated model is not small either. Report a mean error with its interval, and look at the
 # diagram.

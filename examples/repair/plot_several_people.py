@@ -63,6 +63,6 @@ plt.show()
 
 # %%
 # The model is one more opinion, and a good one here: with it, two votes are worth more than five
-# without. Where people and the model err together, no vote can tell; checks can.
+# without. Where people and the model err together, no vote shows it; checks do.
 for row in np.sort(table, order="accuracy")[:3]:
     print(f"annotator {row['annotator']}: {row['accuracy']:.2f}, worst at {row['worst_class']}")

@@ -3,11 +3,11 @@ Calibration on the simplex
 ==========================
 
 What can a calibrator move? Every prediction of three classes is a point in a triangle; arrows lead
-from the stated probabilities to the calibrated ones.
+from the predicted probabilities to the calibrated ones.
 """
 
 # %%
-# Three classes, one of them stated too often
+# Three classes, one of them predicted too often
 # -------------------------------------------
 import matplotlib.pyplot as plt
 import numpy as np

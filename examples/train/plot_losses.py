@@ -6,11 +6,9 @@ Five losses train the same net on digits of which a tenth is labeled wrong. One 
 some order; five runs show which differences are there.
 """
 
-# %%
-# Five seeds of everything
-# ------------------------
-# Half of the digits train, a quarter fits the temperature, a quarter judges; other digits, other
-# wrong labels and other starting weights for every seed.
+# %% Five seeds of everything ------------------------ Half of the digits train, a quarter fits the
+# temperature, a quarter evaluates; other digits, other wrong labels and other starting weights for
+# every seed.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -94,4 +92,4 @@ for name, values in temperatures.items():
 # **Learned:** the temperature of plain cross-entropy is below 1: with wrong labels and a short
 # training, this net is underconfident on clean digits. Then every loss that curbs confidence makes
 # the ECE worse. After a temperature, only small differences are left, and only the paired view can
-# tell them from chance.
+# separate them from chance.

@@ -10,7 +10,7 @@ fifth of them wrong.
 # A fraction of the digits, chosen in four ways
 # ---------------------------------------------
 # A model trained on 100 digits chooses from the other 900 those to train on; the second model is
-# judged on samples that neither has seen. Ten repetitions.
+# evaluated on samples that neither has seen. Ten repetitions.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
