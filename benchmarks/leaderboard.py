@@ -4,8 +4,8 @@
 
 Calibrators are fitted on 20 to 5000 scores of `benchmarks.kept_sets`, of larger sets that are
 drawn from known probabilities, and of persons with many rows each. Peers run where they are
-installed: ``pip install --group benchmark``. `--run` writes `leaderboard_results.json`, cell by
-cell, and goes on where it ended; without it the tables of the guide are made of that file. The
+installed: ``pip install --group benchmark``. `--run` writes `leaderboard_results.json`, case by
+case, and goes on where it ended; without it the tables of the guide are made of that file. The
 default of an older release is measured as a version of its own: ``--run --version 0.1``, with that
 release on the path. `--part 0/2` measures every other set, to share the work.
 """
@@ -224,7 +224,7 @@ def summary(rows, name):
     temperature = np.array([scores["temperature"] for scores in served])
     regret = loss - [min(losses) for losses in rivals]
     return {
-        "cells": len(served),
+        "cases": len(served),
         "regret": regret.mean(),
         "largest": regret.max(),
         "beyond": np.mean([scores[name][0] - scores[AUTO][0] for scores in served]),
@@ -236,7 +236,7 @@ def summary(rows, name):
 
 
 HEAD = [
-    "calibrator", "cells", "regret", "largest regret", 'log-loss beyond "auto"',
+    "calibrator", "cases", "regret", "largest regret", 'log-loss beyond "auto"',
     "worse than none by .01", "accuracy lost > .01", "time to fit", "to predict",
 ]  # fmt: skip
 
@@ -245,7 +245,7 @@ def table(title, rows):
     names = dict.fromkeys(name for row in rows for name, value in row["scores"].items() if value)
     found = {name: summary(rows, name) for name in names}
     lines = [
-        [name, values["cells"], f"{values['regret']:.4f}", f"{values['largest']:.3f}",
+        [name, values["cases"], f"{values['regret']:.4f}", f"{values['largest']:.3f}",
          f"{values['beyond']:+.4f}", values["worse"], values["lost"], f"{values['fit']:.2g}",
          "" if values["predict"] < 0.1 else f"{values['predict']:.2g}"]
         for name, values in sorted(found.items(), key=lambda item: item[1]["beyond"])

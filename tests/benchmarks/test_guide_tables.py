@@ -72,18 +72,18 @@ def shown(value, digits):
 def test_the_guide_says_of_the_default_what_was_measured():
     text = " ".join((calibrator_choice.PAGE.parent / "calibrators.rst").read_text().split())
     rows, auto, before, found = summaries_of_calibrators()
-    mean = f"The mean regret is {shown(auto['regret'], 4)} over all {len(rows)} cells"
+    mean = f"The mean regret is {shown(auto['regret'], 4)} over all {len(rows)} cases"
     assert f"{mean}, of the first version {shown(before['regret'], 4)};" in text
     assert f"the largest is {shown(auto['largest'], 3)}." in text
     worse = np.flatnonzero(auto["worse"] > 0.01)
     assert {rows[i]["samples"] for i in worse} == {100}
-    assert f"In {len(worse)} cell, with 100 samples" in text
+    assert f"In {len(worse)} case, with 100 samples" in text
     assert f"by more than .01, at most {shown(auto['worse'].max(), 3)};" in text
     least = min(np.sum(other["worse"] > 0.01) for other in found.values())
     assert f"every other calibrator is, in {least} or more." in text
     lost = [np.sum(version["lost"] > 0.01) for version in (auto, before)]
     assert (
-        "{} cells lose more than a point of accuracy ({} of the first version)".format(*lost)
+        "{} cases lose more than a point of accuracy ({} of the first version)".format(*lost)
         in text
     )
     assert f"at most {shown(auto['lost'].max(), 3)}; the others" in text
@@ -112,7 +112,7 @@ def test_regret_winrate_and_harm_against_a_loop():
     for name in names:
         found = calibrator_choice.summary(rows, name)
         served = [{n: v[0] for n, v in r["scores"].items()} for r in rows if name in r["scores"]]
-        assert found["cells"] == len(served)
+        assert found["cases"] == len(served)
         regret = [losses[name] - min(losses.values()) for losses in served]
         assert found["regret"] == pytest.approx(np.mean(regret))
         assert found["largest"] == pytest.approx(max(regret))

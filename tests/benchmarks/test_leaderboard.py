@@ -38,7 +38,7 @@ def test_a_summary_counts_what_is_worse_than_none():
         {"none": [0.5, 0.8, 1, 1], "temperature": [0.4, 0.8, 2, 1], AUTO: None},
     ]
     found = summary([{"scores": values} for values in scores], AUTO)
-    assert found["cells"] == 2
+    assert found["cases"] == 2
     assert found["regret"] == pytest.approx(0.085)
     assert found["largest"] == pytest.approx(0.12)
     assert (found["worse"], found["lost"]) == (1, 1)
