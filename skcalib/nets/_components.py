@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
+from .. import losses
 from ..utils._backends import choose_device, seed_torch, unwrap_module
 from ..utils._estimators import has_argument
 from ..utils._labels import check_several_classes, encode
@@ -162,6 +163,14 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
     # The trailing underscore keeps skorch from taking these for parameters.
     _data_sizes_: Mapping[str, int] = MappingProxyType({})
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # skorch takes a module that is set after the constructor, by set_params or a grid search,
+        # for one that a method made, and refuses it.
+        if name in ("module", "criterion"):
+            self.__dict__[name] = value
+        else:
+            super().__setattr__(name, value)
+
     def initialized_instance(self, instance_or_cls: Any, kwargs: dict[str, Any]) -> Any:
         """Build a module or criterion, or copy the given instance.
 
@@ -170,21 +179,29 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         instance_or_cls : Module or type
             The parameter of the net.
         kwargs : dict
-            Arguments of a class.
+            Arguments of a class; of an instance, the parameters that its copy gets.
 
         Returns
         -------
         instance : Module
             A copy, where an instance is given.
+
+        Raises
+        ------
+        ValueError
+            If an instance cannot be built anew from its parameters, as a trained module cannot.
         """
         if isinstance(instance_or_cls, torch.jit.ScriptModule):
             raise TypeError(
                 "module and criterion must be given before torch.jit.script, whose copies cannot "
                 f"be trained, got a {type(instance_or_cls).__name__}; script module_ after fit."
             )
-        # skorch uses an instance without arguments as it is, and would train the user's object.
-        if isinstance(instance_or_cls, nn.Module) and not kwargs:
-            return copy.deepcopy(instance_or_cls)
+        # skorch uses an instance without arguments as it is, and would train the user's object;
+        # with arguments it builds another one from these alone.
+        if isinstance(instance_or_cls, nn.Module):
+            instance = copy.deepcopy(instance_or_cls)
+            part = "criterion" if instance_or_cls is self.criterion else "module"
+            return merge_parameters(instance, kwargs, part) if kwargs else instance
         return super().initialized_instance(instance_or_cls, kwargs)
 
     def initialize_module(self) -> Self:
@@ -201,17 +218,34 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def initialize_criterion(self) -> Self:
         """Build the criterion, or copy the given instance."""
-        _check_callable(criterion=self.criterion)
+        criterion = find_criterion(self.criterion)
         # A function is called to build the criterion; one with a target is itself a loss.
-        function = not isinstance(self.criterion, type | nn.Module)
-        if function and "target" in inspect.signature(self.criterion).parameters:
+        function = not isinstance(criterion, type | nn.Module)
+        if function and "target" in inspect.signature(criterion).parameters:
             raise ValueError(
                 "criterion must be a class or an instance of torch.nn.Module, got the function "
-                f"{getattr(self.criterion, '__name__', self.criterion)}."
+                f"{getattr(criterion, '__name__', criterion)}."
             )
-        criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
-        self._criterion_takes_ = check_criterion(criterion)
-        self.criterion_ = criterion
+        built = self.initialized_instance(criterion, self.get_params_for("criterion"))
+        self._criterion_takes_ = check_criterion(built)
+        self.criterion_ = built
+        return self
+
+    def initialize_optimizer(self, triggered_directly: Any = None) -> Self:
+        """Build the optimizer for the parameters of the module.
+
+        Parameters
+        ----------
+        triggered_directly : object, default=None
+            Not used; skorch has it.
+
+        Returns
+        -------
+        self : NetComponents
+            The net.
+        """
+        args, kwargs = self.get_params_for_optimizer("optimizer", self.get_all_learnable_params())
+        self.optimizer_ = find_optimizer(self.optimizer)(*args, **kwargs)
         return self
 
     def get_params_for(self, prefix: str) -> dict[str, Any]:
@@ -306,6 +340,103 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         # repeat the first.
         with seed_torch(self.random_state_.randint(np.iinfo(np.int32).max), device):
             yield
+
+
+def find_criterion(criterion: Any) -> Any:
+    """Return a criterion as it is, or the loss of a name: "FocalLoss", "focal_loss", "focal"."""
+    if isinstance(criterion, str):
+        known = {_short(name): getattr(losses, name) for name in _LOSSES}
+        if _short(criterion) not in known:
+            raise ValueError(
+                "criterion must be a class or an instance of torch.nn.Module, or one of "
+                f"{', '.join(_LOSSES)}, got {criterion!r}."
+            )
+        return known[_short(criterion)]
+    _check_callable(criterion=criterion)
+    return criterion
+
+
+def find_optimizer(optimizer: Any) -> Any:
+    """Return an optimizer's class as it is, or that of torch by its name: "AdamW", "adamw"."""
+    if isinstance(optimizer, torch.optim.Optimizer):
+        raise ValueError(
+            "optimizer must be a class, which is called with the parameters of module_ and the "
+            "arguments optimizer__momentum=0.9 and the like, got an instance of "
+            f"{type(optimizer).__name__}."
+        )
+    if isinstance(optimizer, str):
+        known = {
+            name.lower(): kind
+            for name, kind in vars(torch.optim).items()
+            if isinstance(kind, type) and kind is not torch.optim.Optimizer
+        }
+        if optimizer.lower() not in known:
+            raise ValueError(
+                "optimizer must be a class of torch.optim or its name, such as 'AdamW', got "
+                f"{optimizer!r}."
+            )
+        return known[optimizer.lower()]
+    return optimizer
+
+
+_LOSSES = [name for name in losses.__all__ if name.endswith("Loss")]
+
+
+def _short(name: str) -> str:
+    """Return the name of a loss without case, underscores and the word loss."""
+    return name.lower().replace("_", "").removesuffix("loss")
+
+
+# torch keeps these two words of old releases for `reduction`, without attributes.
+_DEPRECATED = ("size_average", "reduce")
+
+
+def merge_parameters(instance: nn.Module, kwargs: Mapping[str, Any], part: str) -> nn.Module:
+    """Return a new object with the parameters of `instance`, those of `kwargs` replaced.
+
+    It must be possible to build the instance from its attributes that have the names of the
+    arguments of its class. That holds for the losses here and in torch, and not for a module,
+    whose weights are more than its arguments.
+    """
+    kind = type(instance)
+    parameters = inspect.signature(kind).parameters.values()
+    variadic = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    names = [p.name for p in parameters if p.name not in _DEPRECATED]
+    own = {name: getattr(instance, name) for name in names if hasattr(instance, name)}
+    if variadic or len(own) < len(names) or not _is_equal_to(instance, own):
+        raise ValueError(
+            f"{', '.join(f'{part}__{name}' for name in kwargs)} must be set in the "
+            f"{kind.__name__} itself, or {part} be the class with all of its arguments, got an "
+            "instance, whose weights or other parameters a new one would lose."
+        )
+    return kind(**(own | dict(kwargs)))
+
+
+def _is_equal_to(instance: nn.Module, own: Mapping[str, Any]) -> bool:
+    """Return whether an object built from these arguments has all attributes of `instance`."""
+    if any(True for _ in instance.parameters()):  # what is trained follows from no argument
+        return False
+    rebuilt = _attributes_of(type(instance)(**own))
+    given = _attributes_of(instance)
+    return given.keys() == rebuilt.keys() and all(
+        _is_same(value, rebuilt[name]) for name, value in given.items()
+    )
+
+
+def _attributes_of(instance: nn.Module) -> dict[str, Any]:
+    """Return what an object keeps of its own, buffers included."""
+    plain = {k: v for k, v in vars(instance).items() if k != "training" and k[0] != "_"}
+    return plain | dict(instance.named_buffers()) | dict(instance.named_children())
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    """Return whether two values are equal; objects that do not compare must be one."""
+    if isinstance(value, Tensor) and isinstance(other, Tensor):
+        return torch.equal(value, other)
+    try:
+        return value is other or bool(value == other)
+    except (RuntimeError, TypeError, ValueError):
+        return False
 
 
 def _check_callable(**part: Any) -> None:

@@ -121,11 +121,14 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         The network; its forward gives logits of shape (n_samples, n_classes), or a mapping or
         object with ``logits``, as those of transformers do. The arguments
         ``n_features``, ``n_channels`` and ``n_classes`` of a class are taken from the data unless
-        they are given as ``module__n_features`` and so on.
-    criterion : criterion class or instance on logits, default=torch.nn.CrossEntropyLoss
-        A loss of :mod:`skcalib.losses` or of torch. For torch's own criteria, `sample_weight`
-        weighs the mean of the losses.
-    optimizer : torch.optim.Optimizer class, default=torch.optim.Adam
+        they are given as ``module__n_features`` and so on. An instance is trained from its own
+        weights; ``module__`` parameters beside it are an error.
+    criterion : criterion class, instance or name, default=torch.nn.CrossEntropyLoss
+        A loss of logits of :mod:`skcalib.losses` or of torch, or the name of one of
+        :mod:`skcalib.losses`: "FocalLoss" or "focal". An instance keeps its parameters, except for
+        those that ``criterion__gamma`` and the like replace. For torch's own criteria,
+        `sample_weight` weighs the mean of the losses.
+    optimizer : torch.optim.Optimizer class or its name, default=torch.optim.Adam
         Its arguments are set as ``optimizer__weight_decay`` and the like.
     lr : float, default=1e-3
         Learning rate, >= 0.
@@ -219,7 +222,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "optimizer": [callable],
+        "optimizer": [callable, str, torch.optim.Optimizer],
         "callbacks": [list, StrOptions({"disable"}), None],
         "lr": [Interval(Real, 0, None, closed="left")],
         "max_epochs": [Interval(Integral, 0, None, closed="left")],

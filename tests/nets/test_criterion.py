@@ -3,6 +3,7 @@ import inspect
 import numpy as np
 import pytest
 import torch
+from sklearn.model_selection import GridSearchCV
 from skorch.dataset import ValidSplit
 from torch import nn
 
@@ -139,6 +140,109 @@ def test_instance_of_a_loss():
     net = make_net(loss).fit(X, Y)
     assert net.criterion is loss
     assert net.criterion_.gamma == 1.5
+
+
+CLASS_WEIGHT = torch.tensor([1.0, 2.0, 0.5])
+# Of every loss two parameters, or weights and labels to ignore where it has none of its own.
+OWN = {
+    "BSCEGRALoss": {"order": 1.5, "exponent": 2.0},
+    "BSCELoss": {"order": 1.5, "exponent": 2.0},
+    "BrierLoss": {"weight": CLASS_WEIGHT, "ignore_index": 5},
+    "CorrectnessRankingLoss": {"strength": 0.3, "confidence": "margin"},
+    "CrossEntropyLoss": {"weight": CLASS_WEIGHT, "ignore_index": 5},
+    "DifficultyAwareLoss": {"alpha": 0.5, "weight": CLASS_WEIGHT},
+    "DualFocalLoss": {"gamma": 2.0, "detach_weight": True},
+    "EntropyRegularizedLoss": {"alpha": 0.5, "weight": CLASS_WEIGHT},
+    "FocalLoss": {"gamma": 3.0, "detach_weight": True},
+    "LabelSmoothingLoss": {"alpha": 0.2, "weight": CLASS_WEIGHT},
+    "LogitNormLoss": {"strength": 0.3, "p": 2.0},
+    "MMCELoss": {"strength": 3.0, "weighted": True},
+    "PolyLoss": {"epsilon": 2.0, "weight": CLASS_WEIGHT},
+    "SampleDependentFocalLoss": {"gammas": (4.0, 2.0), "detach_weight": True},
+    "UncertaintyWeightedLoss": {"weight": CLASS_WEIGHT, "ignore_index": 5},
+    "ZeroHingeLoss": {"weight": CLASS_WEIGHT, "ignore_index": 5},
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
+def test_parameters_beside_an_instance_are_merged(loss):
+    own = OWN[loss.__name__]
+    options = {"max_epochs": 1, "train_split": None}
+    values = {"difficulty_weight": WEIGHT} if loss(**own).uses_difficulty_weight else {}
+
+    def trained(criterion, **params):
+        return make_net(criterion, **options, **params).fit(X, Y, **values)
+
+    expected = trained(loss(**own, reduction="sum")).decision_function(X)
+    # Every parameter once beside an instance of the others, which the user's object keeps.
+    every = own | {"reduction": "sum"}
+    for name, value in every.items():
+        instance = loss(**{other: every[other] for other in every if other != name})
+        before = repr(instance)
+        net = trained(instance, **{f"criterion__{name}": value})
+        np.testing.assert_array_equal(net.decision_function(X), expected)
+        assert repr(instance) == before
+
+
+def test_a_loss_by_instance_class_and_name_everywhere():
+    options = {"max_epochs": 1, "train_split": None}
+    expected = make_net(skcalib.losses.FocalLoss, **options).fit(X, Y).predict_proba(X)
+    forms = [skcalib.losses.FocalLoss(), "FocalLoss", "focal_loss", "focal"]
+    for form in forms:
+        for net in (
+            make_net(form, **options),
+            make_net(nn.CrossEntropyLoss, **options).set_params(criterion=form),
+            make_net(nn.CrossEntropyLoss, **options).fit(X, Y).set_params(criterion=form),
+        ):
+            np.testing.assert_array_equal(net.fit(X, Y).predict_proba(X), expected)
+    grid = {"criterion": [*forms, nn.CrossEntropyLoss], "criterion__reduction": ["sum", "mean"]}
+    search = GridSearchCV(make_net("focal", **options), grid, cv=2, error_score="raise")
+    score = search.fit(X, Y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(score[2:8], np.tile(score[:2], 3))
+    net = make_net("focal", **options).fit(X, Y).set_params(criterion__gamma=3.0)
+    assert net.criterion_.gamma == 3.0
+    with pytest.raises(ValueError, match=r"^criterion must be a class .*FocalLoss.*got 'focale'"):
+        make_net("focale").fit(X, Y)
+
+
+def test_parameters_beside_an_instance_of_torch():
+    given = nn.CrossEntropyLoss(weight=CLASS_WEIGHT)
+    net = make_net(given, criterion__label_smoothing=0.3).fit(X, Y)
+    expected = make_net(nn.CrossEntropyLoss(weight=CLASS_WEIGHT, label_smoothing=0.3)).fit(X, Y)
+    np.testing.assert_array_equal(net.predict_proba(X), expected.predict_proba(X))
+    assert given.label_smoothing == 0
+
+
+class _Open(skcalib.losses.FocalLoss):
+    def __init__(self, **params):
+        super().__init__(gamma=5.0, **params)
+
+
+class _Changed(nn.CrossEntropyLoss):
+    def __init__(self, label_smoothing=0.0):
+        super().__init__(label_smoothing=label_smoothing)
+
+
+def test_an_instance_that_cannot_be_rebuilt_refuses_parameters():
+    changed = _Changed()
+    changed.extra = 1
+    for criterion in (_Open(detach_weight=True), changed):
+        message = r"^criterion__reduction must be set in the _\w+ itself, or criterion .* instance"
+        with pytest.raises(ValueError, match=message):
+            make_net(criterion, criterion__reduction="sum").fit(X, Y)
+    # The weights of a trained module would be lost.
+    with pytest.raises(ValueError, match=r"^module__hidden_layer_sizes must be set in the MLP"):
+        make_net(nn.CrossEntropyLoss).set_params(module=MLP(4, 3)).fit(X, Y)
+
+
+def test_optimizer_by_name():
+    expected = make_net(nn.CrossEntropyLoss, optimizer__momentum=0.9).fit(X, Y).predict_proba(X)
+    net = make_net(nn.CrossEntropyLoss).set_params(optimizer="sgd", optimizer__momentum=0.9)
+    np.testing.assert_array_equal(net.fit(X, Y).predict_proba(X), expected)
+    instance = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)
+    for optimizer in (instance, "sgdd"):
+        with pytest.raises(ValueError, match=r"^optimizer must be a class"):
+            make_net(nn.CrossEntropyLoss, optimizer=optimizer).fit(X, Y)
 
 
 @pytest.mark.parametrize(
