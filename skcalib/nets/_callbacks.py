@@ -31,19 +31,19 @@ class TrainingDynamics(Callback):
     :func:`~skcalib.difficulty.training_dynamics.forgetting_events`, ...). Another training can
     rank its samples by ``entropy_``, the ``target`` of its prioritizer. Column i is sample i of
     `fit`, held out for validation or not. One forward pass in evaluation mode makes a row, before
-    the first epoch and after every epoch. A row takes 7 bytes per sample for up to 127 classes.
+    the first epoch and after every epoch. A row takes 13 bytes per sample for up to 127 classes.
 
     Attributes
     ----------
     prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
         Predicted classes, as positions in the net's ``classes_``. Row 0 is the untrained network:
         n_steps = n_epochs + 1.
-    confidence_ : ndarray of shape (n_steps, n_samples), float16
+    confidence_ : ndarray of shape (n_steps, n_samples), float32
         Probability of the label, in [0, 1].
-    margin_ : ndarray of shape (n_steps, n_samples), float16
+    margin_ : ndarray of shape (n_steps, n_samples), float32
         Logit of the label minus the largest other logit; positive = correct. Its mean over the
-        steps is the area under the margin. Clipped to +-65504.
-    entropy_ : ndarray of shape (n_steps, n_samples), float16
+        steps is the area under the margin.
+    entropy_ : ndarray of shape (n_steps, n_samples), float32
         Predictive entropy in nats, larger = less certain.
     label_ : ndarray of shape (n_samples,)
         Labels, as positions in the net's ``classes_``.
@@ -159,10 +159,10 @@ class TrainingDynamics(Callback):
             label = torch.from_numpy(self.label_[n_done : n_done + len(logits)])
             measured.append(_measures(logits, label.to(logits.device)))
             n_done += len(logits)
-        # Half precision is enough to rank and to average; 1 + 3 * 2 bytes per sample and epoch.
+        # Half precision would tie most entropies near log K, and choose them by their order.
         integers = (np.int8, np.int16, np.int32)
         whole = next(t for t in integers if len(net.classes_) <= np.iinfo(t).max)
-        dtypes = whole, *[np.float16] * 3
+        dtypes = whole, *[np.float32] * 3
         values = zip(_FIELDS, np.concatenate(measured, axis=1), dtypes)
         self._steps_.append({name: value.astype(dtype) for name, value, dtype in values})
 
@@ -172,7 +172,7 @@ def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
     label = label[:, None]
     proba = torch.softmax(logits, dim=1)
     others = logits.scatter(1, label, -torch.inf)
-    limit = float(np.finfo(np.float16).max)  # beyond it float16 is infinite
+    limit = torch.finfo(logits.dtype).max  # a masked class has a logit of -inf
     values = [
         logits.argmax(1).float(),
         proba.gather(1, label)[:, 0],

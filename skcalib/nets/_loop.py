@@ -71,7 +71,14 @@ class TrainingLoop(NetComponents):
 
     @contextmanager
     def _fitting(
-        self, X: Any, y: Any, *, fresh: bool, classes: Any = None, **of_samples: Any
+        self,
+        X: Any,
+        y: Any,
+        *,
+        fresh: bool,
+        classes: Any = None,
+        target_score: Any = None,
+        **of_samples: Any,
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep the values of the samples that the loss needs, for one fit."""
         validate_parameters(self)
@@ -95,10 +102,16 @@ class TrainingLoop(NetComponents):
                 self.class_weight, y, of_samples["sample_weight"]
             )
         inputs = check_inputs(n_samples, self.classes_, **of_samples)
+        if target_score is not None and self.prioritizer is None:
+            raise ValueError(
+                "prioritizer must be an EpochPrioritizer where fit is given target_score, got "
+                "None."
+            )
         if self.prioritizer is not None:
             # A target with a row for every epoch needs one for those of earlier fits as well.
             n_epochs = self.max_epochs + (0 if fresh else len(self.history))
-            self.prioritizer_ = copy.copy(self.prioritizer).start(given_X, n_samples, n_epochs)
+            prioritizer = copy.copy(self.prioritizer)
+            self.prioritizer_ = prioritizer.start(given_X, n_samples, n_epochs, target_score)
         # While `_fit_` is set, the methods that skorch calls are within a fit.
         self._fit_ = FitState(inputs)
         try:

@@ -289,6 +289,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         difficulty_weight: ArrayLike | None = None,
         target_proba: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        target_score: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network, from new initial weights unless ``warm_start=True``.
@@ -313,6 +314,10 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         groups : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
             Which samples belong together, such as the patients of images: `train_split` keeps
             each group in training or in validation.
+        target_score : array-like of shape (n_samples,) or (n_samples, n_epochs), default=None
+            What the `prioritizer` ranks the samples by in place of the net, larger = trained on
+            first: one score, or one for every epoch, such as ``dynamics.entropy_.T`` of
+            :class:`TrainingDynamics`. Cross-validation splits it with the samples.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`, as in skorch.
 
@@ -340,6 +345,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             difficulty_weight=difficulty_weight,
             target_proba=target_proba,
             groups=groups,
+            target_score=target_score,
         ) as (X, y):
             return super().fit(X, y, **fit_params)
 
@@ -352,6 +358,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         difficulty_weight: ArrayLike | None = None,
         target_proba: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        target_score: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network further, for `max_epochs` more epochs.
@@ -364,8 +371,9 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             Labels; None where X is a Dataset that holds them.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
-        sample_weight, difficulty_weight, target_proba, groups : array-like, default=None
-            One weight, difficulty, row of class probabilities or group per sample, as in
+        sample_weight, difficulty_weight, target_proba, groups, target_score : array-like, \
+                default=None
+            One weight, difficulty, row of class probabilities, group or score per sample, as in
             :meth:`fit`.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`.
@@ -391,6 +399,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             difficulty_weight=difficulty_weight,
             target_proba=target_proba,
             groups=groups,
+            target_score=target_score,
         ) as (X, y):
             return super().partial_fit(X, y, **fit_params)
 

@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from torch import nn
 
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
@@ -264,3 +264,37 @@ def test_scores_to_draw_by_must_not_be_negative():
     selector = MaxEntropySelector(n_samples=30, sampling="soft")
     with pytest.raises(ValueError, match="target must hold no negative scores"):
         make_net(selector=selector, target=np.linspace(-1, 1, 150)).fit(X, Y)
+
+
+def test_scores_given_to_fit_are_split_by_folds():
+    # The same numbers as a `target` that is cut by hand for every fold.
+    scores = np.random.RandomState(0).rand(150, 3)
+    net = make_net(max_epochs=3, warmup_epochs=0)
+    grid = {"prioritizer__selector__fraction": [0.2, 0.6]}
+    folds = KFold(2, shuffle=True, random_state=0)
+    search = GridSearchCV(net, grid, cv=folds, error_score="raise")
+    search.fit(X, Y, target_score=scores)
+    for i, (train, test) in enumerate(folds.split(X)):
+        for j, fraction in enumerate(grid["prioritizer__selector__fraction"]):
+            by_hand = make_net(target=scores[train].T, max_epochs=3, warmup_epochs=0)
+            by_hand.set_params(prioritizer__selector__fraction=fraction).fit(X[train], Y[train])
+            found = search.cv_results_[f"split{i}_test_score"][j]
+            assert found == by_hand.score(X[test], Y[test])
+    one = make_net().fit(X, Y, target_score=scores[:, 0])
+    np.testing.assert_array_equal(
+        one.prioritizer_.selected_, make_net(target=scores[:, 0]).fit(X, Y).prioritizer_.selected_
+    )
+
+
+@pytest.mark.parametrize(
+    ("net", "scores", "message"),
+    [
+        (make_net(), np.ones(3), r"^target_score must have shape \(150,\) .*, got shape \(3,\)"),
+        (make_net(), np.ones((150, 2)), "^target_score must hold .* each of the 5 epochs, got 2"),
+        (make_net(target=np.ones(150)), np.ones(150), "^target must be None where fit is given"),
+        (make_net().set_params(prioritizer=None), np.ones(150), "^prioritizer must be an Epoch"),
+    ],
+)
+def test_wrong_scores_given_to_fit(net, scores, message):
+    with pytest.raises(ValueError, match=message):
+        net.fit(X, Y, target_score=scores)
