@@ -101,15 +101,23 @@ class _Graph:
 
 
 def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
-    """Add the map of a calibrator to scores of double precision."""
+    """Add the map of a calibrator to scores of double precision.
+
+    A row with NaN or infinity, as where float32 overflows in the model, becomes NaN. Its numbers
+    are replaced for the map, whose look-ups end the whole batch at a NaN.
+    """
     k, single = len(calibrator.classes_), calibrator.n_features_in_ == 1
+    faulty = g("Or", g("IsNaN", scores), g("IsInf", scores, detect_negative=0))
+    row_is_faulty = g("Greater", g.row_sum(g.double(faulty), calibrator.n_features_in_), 0.0)
+    scores = g("Where", row_is_faulty, 1 / k, scores)
     if calibrator.input == "logits":
         z = g("Concat", g("Mul", scores, 0.0), scores, axis=1) if single else scores
         p = g("Softmax", z, axis=1)
     else:
         p = g("Concat", g("Sub", 1.0, scores), scores, axis=1) if single else scores
         z = g("Log", g("Max", p, calibrator._zero))
-    return _mapped(g, calibrator._formula(), z, p, k)
+    mapped = _mapped(g, calibrator._formula(), z, p, k)
+    return str(g("Where", row_is_faulty, float("nan"), mapped))
 
 
 def _mapped(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
@@ -129,12 +137,14 @@ def _uniform(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
 
 
 def _mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
-    """Return the weighted sum of maps."""
+    """Return the weighted sum of maps, 0 for a class with a logit of -inf."""
     parts = [
         g("Mul", _mapped(g, part, z, p, k), weight)
         for weight, part in zip(formula["weights"], formula["parts"])
     ]
-    return str(g("Sum", *parts))
+    mixed = g("Mul", g("Sum", *parts), g("Sub", 1.0, g.double(g("IsInf", z))))
+    total = g("Max", g.row_sum(mixed, k), float(np.finfo(np.float64).tiny))
+    return str(g("Div", mixed, total))
 
 
 def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:

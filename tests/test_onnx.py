@@ -92,6 +92,34 @@ def test_options_that_do_not_exist(name):
     assert (found["probabilities"][missing] == 0).all()
 
 
+@pytest.mark.parametrize("k", [2, 4])
+def test_options_that_a_stack_has_not_seen_missing(k):
+    rng = np.random.RandomState(k)
+    y = rng.randint(k, size=300)
+    logits = (rng.randn(300, k) * 2 + 2 * np.eye(k)[y]).astype(np.float32)
+    stack = fitted("StackedCalibration", logits, y)
+    logits[:, 0] = -np.inf
+    found = run(stack, logits)["probabilities"]
+    np.testing.assert_allclose(found, stack.predict_proba(logits), atol=1e-6)
+    assert (found[:, 0] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["IsotonicCalibration", "BetaCalibration", "StackedCalibration"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_row_that_overflows_in_float32_is_nan_alone(name, k):
+    X, y = data(k)
+    model = PostHocCalibratedClassifier(GaussianNB(), getattr(posthoc, name)(), cv=2).fit(X, y)
+    large = X[:20].copy()
+    large[3] = 1e30
+    found = run(model, large)["probabilities"]
+    assert np.isnan(found[3]).all()
+    others = np.arange(20) != 3
+    np.testing.assert_array_equal(found[others], run(model, X[:20])["probabilities"][others])
+    single = fitted(name, X[:, 0], y > 0)
+    found = run(single, np.array([[0.5], [np.nan], [np.inf], [1.0]], dtype=np.float32))
+    assert np.isnan(found["probabilities"]).all(axis=1).tolist() == [False, True, True, False]
+
+
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize(
     "model",

@@ -12,13 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from skorch.helper import SliceDataset
 from skorch.utils import to_numpy
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
-from torch.utils.data import Dataset, Subset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
 from ..utils._arrays import check_numbers, check_weights
 from ..utils._backends import is_on_accelerator
@@ -31,19 +30,30 @@ from ._data import FitInputs
 # Check the arguments of `fit`, and convert them to the form that skorch reads.
 
 
-def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Return arrays and data frames as finite float32, and other inputs of skorch unchanged."""
+def check_X(net: Any, X: Any, *, reset: bool) -> Any:
+    """Return arrays and data frames as finite float32, and other inputs of skorch unchanged.
+
+    A module in float64 that is given as an instance gets float64.
+    """
+    dtype = np.float64 if _is_double(getattr(net, "module", None)) else np.float32
     # Tensors of integers are tokens for an embedding, not a table.
     if isinstance(X, Tensor) and X.is_floating_point():
         if is_on_accelerator(X):
-            return validate_rows(net, X, reset=reset, allow_nd=True).tensor.float()
+            rows = validate_rows(net, X, reset=reset, allow_nd=True).tensor
+            return rows.double() if dtype is np.float64 else rows.float()
         if X.device.type == "cpu":
             X = X.detach().numpy()
     if isinstance(X, Dataset | SliceDataset | Mapping | tuple | Tensor) and not sparse.issparse(X):
         return X
-    X = validate_data(net, X, reset=reset, dtype=np.float32, accept_sparse="csr", allow_nd=True)
+    X = validate_data(net, X, reset=reset, dtype=dtype, accept_sparse="csr", allow_nd=True)
     # A row of a sparse array has one dimension, which skorch's Dataset does not expect.
     return sparse.csr_matrix(X) if sparse.issparse(X) else X
+
+
+def _is_double(module: Any) -> bool:
+    """Return whether a module, given as an instance, computes in float64."""
+    parameters = module.parameters() if isinstance(module, nn.Module) else ()
+    return next((p.dtype for p in parameters if p.is_floating_point()), None) == torch.float64
 
 
 def check_y(y: Any, n_samples: int) -> NDArray[Any]:
@@ -72,7 +82,9 @@ def labels_of(dataset: Any) -> Any:
 
 def sizes_of(X: Any) -> dict[str, int]:
     """Return `n_features` and `n_channels` of a sample, {} where X has no shape."""
-    if isinstance(X, Dataset | SliceDataset):
+    if isinstance(X, IterableDataset):  # the first sample of a stream may come only once
+        shape: tuple[int, ...] = ()
+    elif isinstance(X, Dataset | SliceDataset):
         # An item of a dataset is a pair (x, y), that of a slice is x alone.
         sample = X[0][0] if isinstance(X, Dataset) else X[0]
         shape = tuple(getattr(sample, "shape", ()))
@@ -172,7 +184,71 @@ def weigh_classes(
     return weighted
 
 
+def check_streamed(net: Any, X: Any, of_samples: Mapping[str, Any]) -> None:
+    """Raise where a fit on an IterableDataset needs to know which sample is which."""
+    also = {"prioritizer": net.prioritizer, "class_weight": net.class_weight}
+    named = [name for name, value in {**also, **of_samples}.items() if value is not None]
+    if isinstance(X, IterableDataset) and named:
+        raise ValueError(
+            f"X must be a dataset with a length where {', '.join(named)} must be matched with its "
+            f"samples, got {type(X).__name__}, an IterableDataset."
+        )
+
+
+def check_no_sampler(net: Any) -> None:
+    """Raise where both a sampler and a prioritizer would choose the samples of an epoch."""
+    params = net.get_params_for("iterator_train")
+    for name in ("sampler", "batch_sampler"):
+        if params.get(name) is not None:
+            raise ValueError(
+                f"iterator_train__{name} must be left out with a prioritizer, which chooses the "
+                f"samples of every epoch itself, got a {type(params[name]).__name__}."
+            )
+
+
+def check_class_names(classes: Any) -> None:
+    """Raise if the parameter `classes` is empty; skorch would find no attribute classes_."""
+    if classes is not None and not len(classes):
+        raise ValueError("classes must hold all labels, or be None for those of y, got none.")
+
+
+def check_logits(net: Any, logits: Tensor, n_done: int) -> int:
+    """Return the number of rows of a batch, whose first is row `n_done`; raise for NaN."""
+    if not logits.is_floating_point() or logits.ndim != 2:
+        return len(logits)
+    n_classes = len(net.classes_) if hasattr(net, "classes_") else logits.shape[1]
+    if logits.shape[1] != n_classes:
+        raise ValueError(
+            f"module must give logits of shape (n_samples, n_classes={n_classes}), got shape "
+            f"{tuple(logits.shape)}."
+        )
+    # Of logits of -inf alone the softmax is NaN; beside others they are masked classes.
+    largest = logits.amax(dim=1)
+    faulty = (~torch.isfinite(largest) | logits.isnan().any(dim=1)).nonzero()[:, 0]
+    if len(faulty):
+        rows = ", ".join(str(n_done + int(row)) for row in faulty[:5])
+        more = ", ..." if len(faulty) > 5 else ""
+        raise ValueError(
+            f"X must give finite logits, got {float(largest[faulty[0]]):g} for row"
+            f"{'s' * (len(faulty) > 1)} {rows}{more}: its numbers are too large for the module, "
+            "or weights of module_ are not finite."
+        )
+    return len(logits)
+
+
 # Errors and warnings for failures that a training would not show.
+
+
+_PARTS = (
+    "module",
+    "criterion",
+    "optimizer",
+    "iterator_train",
+    "iterator_valid",
+    "dataset",
+    "callbacks",
+    "prioritizer",
+)
 
 
 def check_names(net: Any, names: Any) -> None:
@@ -185,6 +261,12 @@ def check_names(net: Any, names: Any) -> None:
         # An argument of a component has "__" in it; skorch's own state starts or ends with "_".
         if "__" in name or name.startswith("_") or name.endswith("_") or name in known:
             continue
+        part = next((p for p in _PARTS if name.startswith(f"{p}_")), None)
+        if part is not None:  # in skorch's words
+            raise TypeError(
+                f"{type(net).__name__} has no parameter {name!r}. Did you mean "
+                f"{f'{part}__{name[len(part) + 1 :]}'!r}?"
+            )
         similar = get_close_matches(name, sorted(known - {"self", "args", "kwargs"}), cutoff=0.5)
         such_as = f". Did you mean {similar[0]!r}?" if similar else "."
         raise TypeError(f"{type(net).__name__} has no parameter {name!r}{such_as}")

@@ -285,6 +285,9 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         output : Tensor or tuple of Tensor
             As the module returns it.
         """
+        if isinstance(x, Tensor) and x.is_floating_point():
+            kept = next((p.dtype for p in self.module_.parameters()), None)
+            x = x.double() if kept == torch.float64 else x
         if self.mixed_precision is None:
             return _plain(super().infer(x, **fit_params))
         device = next(self.module_.parameters()).device.type

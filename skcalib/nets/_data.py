@@ -19,7 +19,7 @@ from skorch.dataset import ValidSplit
 from skorch.utils import to_numpy
 from torch import Tensor
 from torch.nn.functional import one_hot
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
 from ..losses import CorrectnessHistory
 
@@ -194,6 +194,8 @@ class DataSplit:
                 return None
             levels.append(np.asarray(dataset.indices, dtype=np.intp))
             dataset = dataset.dataset
+        if isinstance(self.dataset, IterableDataset):
+            return None
         samples = np.arange(self.n_samples)
         for indices in reversed(levels):
             samples = samples[indices]

@@ -33,6 +33,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from torch.utils.data import IterableDataset
 
 from ..losses import CorrectnessHistory
 from ..utils._backends import raise_ctrl_c
@@ -40,10 +41,14 @@ from ..utils._compat import validate_parameters
 from ..utils._output import warn
 from ._checks import (
     check_callbacks,
+    check_class_names,
     check_difficulty_weight,
     check_finite,
     check_inputs,
+    check_logits,
     check_modes_of_torch,
+    check_no_sampler,
+    check_streamed,
     check_X,
     check_y,
     labels_of,
@@ -81,7 +86,9 @@ class TrainingLoop(NetComponents):
         **of_samples: Any,
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep the values of the samples that the loss needs, for one fit."""
+        self.check_training_readiness()
         validate_parameters(self)
+        check_class_names(self.classes)
         if fresh:  # earlier data may have had other columns
             self._forget_features()
         if y is None and isinstance(X, torch.utils.data.Dataset):
@@ -92,7 +99,8 @@ class TrainingLoop(NetComponents):
                 "X shows no labels in an attribute y, targets, labels or tensors."
             )
         given_X, X = X, check_X(self, X, reset=fresh)
-        n_samples = skorch.dataset.get_len(X)
+        check_streamed(self, X, {"y": y, "target_score": target_score, **of_samples})
+        n_samples = 0 if isinstance(X, IterableDataset) else skorch.dataset.get_len(X)
         if y is not None:
             y = check_y(y, n_samples)
         self._learn_classes(y, fresh, classes)
@@ -102,16 +110,9 @@ class TrainingLoop(NetComponents):
                 self.class_weight, y, of_samples["sample_weight"]
             )
         inputs = check_inputs(n_samples, self.classes_, **of_samples)
-        if target_score is not None and self.prioritizer is None:
-            raise ValueError(
-                "prioritizer must be an EpochPrioritizer where fit is given target_score, got "
-                "None."
-            )
-        if self.prioritizer is not None:
-            # A target with a row for every epoch needs one for those of earlier fits as well.
-            n_epochs = self.max_epochs + (0 if fresh else len(self.history))
-            prioritizer = copy.copy(self.prioritizer)
-            self.prioritizer_ = prioritizer.start(given_X, n_samples, n_epochs, target_score)
+        n_earlier = 0 if fresh else len(self.history)
+        # A target with a row for every epoch needs one for those of earlier fits as well.
+        self._start_prioritizer(given_X, n_samples, self.max_epochs + n_earlier, target_score)
         # While `_fit_` is set, the methods that skorch calls are within a fit.
         self._fit_ = FitState(inputs)
         try:
@@ -123,9 +124,23 @@ class TrainingLoop(NetComponents):
             history = getattr(self, "history_", None)
             if history and "train_loss" not in history[-1]:
                 del history[-1]  # an unfinished epoch
+                if self.prioritizer is not None:
+                    self.prioritizer_.keep(len(history) - n_earlier)
             raise
         finally:
             self._fit_ = None
+
+    def _start_prioritizer(self, X: Any, n_samples: int, n_epochs: int, target_score: Any) -> None:
+        """Set `prioritizer_`, ready for the first epoch of a fit."""
+        if self.prioritizer is not None:
+            check_no_sampler(self)
+            prioritizer = copy.copy(self.prioritizer)
+            self.prioritizer_ = prioritizer.start(X, n_samples, n_epochs, target_score)
+        elif target_score is not None:
+            raise ValueError(
+                "prioritizer must be an EpochPrioritizer where fit is given target_score, got "
+                "None."
+            )
 
     def _is_fresh(self, *, restart: bool) -> bool:
         """Return whether a fit starts anew, as it does after `initialize` alone, too."""
@@ -195,16 +210,19 @@ class TrainingLoop(NetComponents):
             # The split shows whether there are validation samples, the criterion what it needs.
             if valid is None:
                 check_callbacks(self)
+            # A subclass with a get_loss of its own may name its criterion otherwise.
+            criterion = getattr(self, "criterion_", None)
             if self._fit_.inputs.target_proba is not None:
-                check_takes_proba(self.criterion_, "target_proba")
+                check_takes_proba(criterion, "target_proba")
             if self.mixup_alpha:
-                check_takes_proba(self.criterion_, "mixup_alpha")
-            if uses(self.criterion_, "difficulty_weight"):
+                check_takes_proba(criterion, "mixup_alpha")
+            if uses(criterion, "difficulty_weight"):
                 check_difficulty_weight(self._fit_.inputs.difficulty_weight)
-            if uses(self.criterion_, "history"):
+            if uses(criterion, "history"):
+                check_streamed(self, dataset, {type(criterion).__name__: criterion})
                 if self.mixup_alpha:
                     raise ValueError(
-                        f"mixup_alpha must be None with {type(self.criterion_).__name__}, which "
+                        f"mixup_alpha must be None with {type(criterion).__name__}, which "
                         f"follows every sample by itself, got {self.mixup_alpha!r}."
                     )
                 # On the device of the logits, so that no step waits for a transfer to the host.
@@ -232,6 +250,9 @@ class TrainingLoop(NetComponents):
         """
         prefix = "iterator_train" if training else "iterator_valid"
         build, params = getattr(self, prefix), self.get_params_for(prefix)
+        if isinstance(dataset, IterableDataset):  # whose order no loader may shuffle
+            params.pop("shuffle", None)
+            return build(dataset, **({"batch_size": self.batch_size} | params))
         # Anything but a DataLoader over items is left as it is: its batches hold no positions.
         wraps, samples, fit = batches_items(build, params), None, self._fit_
         if wraps:
@@ -319,6 +340,35 @@ class TrainingLoop(NetComponents):
         logits = (first_output(self.evaluation_step(batch)).float() for batch in batches)
         return np.concatenate([score_proba(z.softmax(dim=1).cpu().numpy()) for z in logits])
 
+    def forward_iter(self, X: Any, training: bool = False, device: Any = "cpu") -> Iterator[Any]:
+        """Yield the output of the module for every batch.
+
+        Parameters
+        ----------
+        X : array-like or Dataset
+            Samples.
+        training : bool, default=False
+            Whether the module is in training mode.
+        device : str or torch.device, default="cpu"
+            Where to put the outputs.
+
+        Yields
+        ------
+        output : Tensor or tuple of Tensor
+            As the module returns it.
+
+        Raises
+        ------
+        ValueError
+            If logits are NaN or infinite, as of weights that are NaN or of numbers that overflow;
+            -inf is the logit of a class that a sample cannot have.
+        """
+        n_done = 0
+        for output in super().forward_iter(X, training=training, device=device):
+            if self._fit_ is None:  # a fit has its own guard, once for every epoch
+                n_done += check_logits(self, first_output(output), n_done)
+            yield output
+
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         """Make one step of the optimizer, on mixed samples with `mixup_alpha`.
 
@@ -341,6 +391,13 @@ class TrainingLoop(NetComponents):
             batch = fit.mixup.inputs(X), y
         try:
             step = super().train_step(batch, **fit_params)  # calls get_loss
+        except ValueError as error:
+            if "more than 1 value per channel" not in str(error):
+                raise
+            raise ValueError(
+                f"batch_size must leave no last batch of one sample, which BatchNorm cannot train "
+                f"on, got {self.batch_size}; take another, or iterator_train__drop_last=True."
+            ) from error
         finally:
             if fit is not None:
                 fit.mixup = None
@@ -382,13 +439,14 @@ class TrainingLoop(NetComponents):
         if fit is not None and fit.once("look at the output"):
             warn_of_probabilities(logits)
         unknown = fit is None or fit.batch_samples is None
-        if unknown and not training and uses(self.criterion_, "difficulty_weight", "history"):
+        criterion = getattr(self, "criterion_", None)
+        if unknown and not training and uses(criterion, "difficulty_weight", "history"):
             # Validation data from elsewhere has neither difficulty weights nor a history.
             if fit is not None and fit.once("warn of the cross-entropy"):
                 warn(
                     "The validation samples are not part of the data given to fit. They have "
                     "neither difficulty weights nor a history, which "
-                    f"{type(self.criterion_).__name__} needs: valid_loss is their cross-entropy "
+                    f"{type(criterion).__name__} needs: valid_loss is their cross-entropy "
                     "instead."
                 )
             return cross_entropy(logits, target)
@@ -399,4 +457,9 @@ class TrainingLoop(NetComponents):
         if fit is not None and fit.mixup is not None:
             target = fit.mixup.targets(target, n_classes)
             given = fit.mixup.batch_values(given)
+        if not hasattr(self, "criterion_"):
+            raise AttributeError(
+                f"initialize_criterion of {type(self).__name__} must set criterion_, or the class "
+                "have a get_loss of its own."
+            )
         return criterion_loss(self.criterion_, logits, target, given, self._criterion_takes_)

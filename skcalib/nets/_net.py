@@ -93,7 +93,51 @@ def _read(path: Any, device: Any) -> dict[str, Any]:
         raise ValueError(f"{fault}, which torch cannot read ({reason[:200]}).") from error
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"{fault}, with other contents.")
+    wrong = [
+        name
+        for name, is_valid in _PARTS_OF_RECORD.items()
+        if name not in record or not is_valid(record)
+    ]
+    if wrong:
+        raise ValueError(f"{fault}, with other contents at {', '.join(wrong)}.")
     return record
+
+
+def _has_classes(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has two or more labels of the type that it names."""
+    try:
+        classes = np.array(record["classes"], dtype=np.dtype(record["classes_dtype"]))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return False
+    named = isinstance(record["classes_dtype"], str)
+    return named and classes.ndim == 1 and len(np.unique(classes)) == len(classes) >= 2
+
+
+def _has_sizes(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has the sizes of the data, as many classes as labels."""
+    sizes = record.get("sizes")
+    whole = isinstance(sizes, dict) and all(isinstance(n, int) and n > 0 for n in sizes.values())
+    labels = record.get("classes")
+    return whole and isinstance(labels, list) and sizes.get("n_classes") == len(labels)  # type: ignore[union-attr]
+
+
+def _has_names(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has a name for every feature, or none."""
+    names = record.get("feature_names_in")
+    return names is None or (
+        isinstance(names, list)
+        and all(isinstance(name, str) for name in names)
+        and len(names) == record.get("n_features_in")
+    )
+
+
+_PARTS_OF_RECORD = {
+    "module": lambda record: isinstance(record.get("module"), dict),
+    "classes": _has_classes,
+    "sizes": _has_sizes,
+    "n_features_in": lambda record: isinstance(record.get("n_features_in"), int | None),
+    "feature_names_in": _has_names,
+}
 
 
 # A skorch classifier for any loss of logits, whose probabilities are always their softmax.
@@ -371,10 +415,12 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             Labels; None where X is a Dataset that holds them.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
-        sample_weight, difficulty_weight, target_proba, groups, target_score : array-like, \
-                default=None
-            One weight, difficulty, row of class probabilities, group or score per sample, as in
+        sample_weight, difficulty_weight, target_proba, groups : array-like, default=None
+            One weight, difficulty, row of class probabilities or group per sample, as in
             :meth:`fit`.
+        target_score : array-like of shape (n_samples,) or (n_samples, n_epochs), default=None
+            What the `prioritizer` ranks the samples by, as in :meth:`fit`; columns count the
+            epochs of earlier fits, too.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`.
 

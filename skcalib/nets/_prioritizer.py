@@ -103,6 +103,16 @@ class EpochPrioritizer(BaseEstimator):
         masks = [np.unpackbits(mask, count=self._n_samples) for mask in self._masks]
         return np.array(masks, dtype=bool).reshape(-1, self._n_samples)
 
+    def keep(self, n_epochs: int) -> None:
+        """Keep the choices of the first epochs alone, where Ctrl-C has ended the next one.
+
+        Parameters
+        ----------
+        n_epochs : int
+            Number of epochs that have ended.
+        """
+        del self._masks[n_epochs:]
+
     def start(self, X: Any, n_samples: int, n_epochs: int, target_score: Any = None) -> Self:
         """Check the parameters against the data, and delete earlier choices.
 

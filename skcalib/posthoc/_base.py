@@ -267,7 +267,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             - "linear": ``softmax(f @ coef.T + intercept)``, with ``f * coef`` if ``coef`` is one
               row. f is ``z / temperature`` or, if ``least`` is not null,
               ``max(log_softmax(z / temperature), least)``.
-            - "mixture": the sum of ``parts``, which are formulas, times ``weights``.
+            - "mixture": the sum of ``parts``, which are formulas, times ``weights``. A class with
+              a logit of -inf gets 0, and rows are divided by their sum.
             - "one_vs_rest": one of ``curves`` is applied to the probability of every class, and
               rows are divided by their sum (a sum of 0 gives uniform probabilities). With two
               classes there is one curve, for the second class. A "line" interpolates between the

@@ -128,7 +128,7 @@ class LinearCalibrator(AfterTemperature):
         coef, intercept = (part.astype(features.dtype) for part in (self.coef_, self.intercept_))
         mapped = features * coef if self._vector else (coef @ features.T).T
         mapped += intercept
-        return mix_with_uniform(softmax_in_place(mapped), self.uniform_weight_)
+        return mix_with_uniform(softmax_in_place(mapped), self.uniform_weight_, at.logits)
 
     def _formula(self) -> dict[str, Any]:
         return self._formula_of(self.coef_, LOWEST_LOG_PROBA)

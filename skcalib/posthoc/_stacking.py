@@ -137,7 +137,7 @@ class ShrunkIsotonic(AfterTemperature):
         }
 
     def _at_temperature(self, at: AtTemperature) -> NDArray[np.float64]:
-        return mix_with_uniform(at.proba.astype(np.float64), self.uniform_weight_)
+        return mix_with_uniform(at.proba.astype(np.float64), self.uniform_weight_, at.logits)
 
 
 def _find_mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
@@ -180,8 +180,9 @@ class StackedCalibration(PostHocCalibrator):
         exceeds 5e7, and all but the temperature if ``n_samples * n_classes`` does. The unchanged
         probabilities always take part.
     input : {"logits", "proba"}, default="logits"
-        What X holds. A logit of -inf is an option that the sample does not have; of the default
-        calibrators, only the temperature is used then.
+        What X holds. A logit of -inf is an option that the sample does not have, and gets the
+        probability 0. Where `fit` gets one, only the temperature of the default calibrators is
+        used.
     classes : of :class:`PostHocCalibrator`
 
     Attributes
@@ -338,7 +339,10 @@ class StackedCalibration(PostHocCalibrator):
                 mixed += self.weights_[IDENTITY] * self._as_proba(scores[rows])
             for name, proba in _iter_predictions(self.calibrators_, scores[rows], block):
                 mixed += self.weights_[name] * proba
-            found[rows] = mixed / row_sum(mixed)[:, None]
+            # A map that has seen no option missing would give it some probability.
+            mixed[np.isneginf(block)] = 0
+            total = np.maximum(row_sum(mixed), np.finfo(mixed.dtype).tiny)
+            found[rows] = mixed / total[:, None]
         return found
 
     def _formula(self) -> dict[str, Any]:

@@ -1,3 +1,4 @@
+import copy
 import os
 import re
 import signal
@@ -11,13 +12,17 @@ import pytest
 import torch
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
+from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, EarlyStopping
+from skorch.exceptions import SkorchTrainingImpossibleError
 from torch import nn
+from torch.utils.data import IterableDataset, WeightedRandomSampler
 
 from skcalib.difficulty import RMDScorer
 from skcalib.losses import DifficultyAwareLoss, UncertaintyWeightedLoss
-from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.nets._checks import _trained_values
+from skcalib.selection import MaxEntropySelector
 from skcalib.utils import SkcalibWarning
 
 X, Y = make_classification(120, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
@@ -194,7 +199,7 @@ LONG_FIT = """
 import signal
 import numpy as np
 from sklearn.model_selection import GridSearchCV
-from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 X, y = np.random.RandomState(0).randn(200, 4), np.arange(200) % 2
 net = CalibratedNetClassifier(MLP, max_epochs=100_000)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have had it ignored
@@ -218,6 +223,117 @@ def test_ctrl_c_ends_a_search_in_a_process_of_its_own():
         finally:
             child.kill()
     assert rest == "interrupted\n"
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in")
+def test_ctrl_c_leaves_a_choice_for_every_finished_epoch():
+    prioritizer = EpochPrioritizer(MaxEntropySelector(fraction=0.5))
+    net = make_net(max_epochs=1000, callbacks=[Delete(2)], prioritizer=prioritizer)
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(X, Y)
+    assert len(net.prioritizer_.selected_) == len(net.history) == 2
+
+
+def test_rows_without_finite_logits_are_named():
+    net = make_net().fit(X, Y)
+    large = np.concatenate([X[:3], np.full_like(X[:1], 3e38), X[:1]])
+    for predict in (net.predict, net.predict_proba, net.decision_function):
+        with pytest.raises(ValueError, match=r"^X must give finite logits, got \w+ for row 3:"):
+            predict(large)
+    with torch.no_grad():
+        next(net.module_.parameters()).fill_(torch.nan)
+    with pytest.raises(ValueError, match=r"got nan for rows 0, 1, 2, 3, 4, \.\.\.: .*module_ are"):
+        net.predict(X)
+
+
+def test_masked_classes_have_probability_0():
+    class Masked(torch.nn.Linear):
+        def forward(self, X):
+            return super().forward(X).index_fill(1, torch.tensor([1]), -torch.inf)
+
+    net = CalibratedNetClassifier(Masked(6, 3), classes=[0, 1, 2], max_epochs=1)
+    proba = net.fit(X[Y != 1], Y[Y != 1]).predict_proba(X)
+    assert (proba[:, 1] == 0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-6)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(zip(X, Y.tolist()))
+
+
+def test_a_stream_trains_and_predicts_as_in_skorch():
+    options = {"max_epochs": 2, "train_split": None, "batch_size": 40, "classes": [0, 1, 2]}
+    start = torch.nn.Linear(6, 3)
+    plain = NeuralNetClassifier(
+        copy.deepcopy(start), criterion=torch.nn.CrossEntropyLoss, lr=0.1, verbose=0, **options
+    )
+    net = CalibratedNetClassifier(start, optimizer="sgd", lr=0.1, **options).fit(Stream())
+    np.testing.assert_array_equal(net.forward(X), plain.fit(Stream(), None).forward(X))
+    np.testing.assert_array_equal(net.predict(Stream()), net.predict(X))
+    with pytest.raises(
+        ValueError, match=r"^X must be a dataset with a length where sample_weight"
+    ):
+        net.fit(Stream(), sample_weight=np.ones(len(X)))
+
+
+def test_a_module_in_float64():
+    options = {"max_epochs": 2, "train_split": None, "iterator_train__shuffle": False, "lr": 0.1}
+    start = torch.nn.Linear(6, 3, dtype=torch.float64)
+    plain = NeuralNetClassifier(
+        copy.deepcopy(start),
+        criterion=torch.nn.CrossEntropyLoss,
+        batch_size=32,
+        verbose=0,
+        **options,
+    ).fit(X.astype(np.float64), Y)
+    for given in (X.astype(np.float64), torch.as_tensor(X).double()):
+        net = CalibratedNetClassifier(start, optimizer="sgd", **options).fit(given, Y)
+        np.testing.assert_allclose(net.forward(given), plain.forward(X.astype("f8")), atol=1e-5)
+        assert net.module_.weight.dtype == torch.float64
+
+
+def test_a_last_batch_of_one_with_batch_norm_is_named():
+    module = torch.nn.Sequential(torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 3))
+    options = {"batch_size": len(X) - 1, "max_epochs": 1, "train_split": None}
+    with pytest.raises(ValueError, match=r"^batch_size must leave no last batch of one sample"):
+        CalibratedNetClassifier(module, **options).fit(X, Y)
+    CalibratedNetClassifier(module, iterator_train__drop_last=True, **options).fit(X, Y)
+
+
+def test_a_sampler_beside_a_prioritizer_is_refused():
+    sampler = WeightedRandomSampler(np.ones(len(X)), len(X))
+    net = make_net(
+        prioritizer=EpochPrioritizer(MaxEntropySelector()), iterator_train__sampler=sampler
+    )
+    with pytest.raises(ValueError, match=r"^iterator_train__sampler must be left out with a prio"):
+        net.fit(X, Y)
+
+
+def test_messages_in_the_words_of_skorch():
+    with pytest.raises(TypeError, match=r"Did you mean 'optimizer__momentum'\?"):
+        make_net(optimizer_momentum=0.9)
+    with pytest.raises(ValueError, match=r"^classes must hold all labels, or be None .* got none"):
+        make_net(classes=[]).fit(X, Y)
+    net = make_net().fit(X, Y)
+    net.trim_for_prediction()
+    with pytest.raises(SkorchTrainingImpossibleError, match="trimmed for prediction"):
+        net.fit(X, Y)
+
+
+def test_a_criterion_of_another_name():
+    class Own(CalibratedNetClassifier):
+        def initialize_criterion(self):
+            self.loss_ = torch.nn.CrossEntropyLoss()
+            return self
+
+    class WithLoss(Own):
+        def get_loss(self, y_pred, y_true, X=None, training=False):
+            return self.loss_(y_pred, y_true)
+
+    assert WithLoss(MLP, max_epochs=1).fit(X, Y).predict(X).shape == Y.shape
+    with pytest.raises(AttributeError, match="initialize_criterion of Own must set criterion_"):
+        Own(MLP, max_epochs=1).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")

@@ -84,6 +84,33 @@ def test_what_does_not_fit_is_told(tmp_path):
         make_net().load(path)
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("sizes", None),
+        ("sizes", {"n_features": 4, "n_channels": 4, "n_classes": 2}),
+        ("sizes", {"n_features": -4, "n_classes": 3}),
+        ("classes", ["setosa", "versicolor"]),
+        ("classes", ["setosa", "setosa", "versicolor"]),
+        ("classes", 3),
+        ("classes_dtype", None),
+        ("module", []),
+        ("n_features_in", "4"),
+        ("feature_names_in", ["a"]),
+    ],
+)
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_file_with_other_contents_is_refused(tmp_path, part, value, missing):
+    path = tmp_path / "net.pt"
+    make_net().fit(X, NAMES).save(path)
+    record = torch.load(path) | {part: value}
+    if missing:
+        del record[part]
+    torch.save(record, path)
+    with pytest.raises(ValueError, match=r"^path must be a file .* with other contents at "):
+        make_net().load(path)
+
+
 def test_code_in_a_file_is_not_run(tmp_path):
     class Evil:
         def __reduce__(self):

@@ -42,7 +42,9 @@ def mapped(formula, z, p):
     if kind == "uniform":
         return np.isfinite(z) / np.isfinite(z).sum(axis=1, keepdims=True)
     if kind == "mixture":
-        return sum(w * mapped(f, z, p) for w, f in zip(formula["weights"], formula["parts"]))
+        parts = (w * mapped(f, z, p) for w, f in zip(formula["weights"], formula["parts"]))
+        mixed = np.where(np.isfinite(z), sum(parts), 0)
+        return mixed / mixed.sum(axis=1, keepdims=True)
     if kind == "linear":
         f = z / formula["temperature"]
         if formula["least"] is not None:
@@ -134,6 +136,21 @@ def test_options_that_do_not_exist(name):
     found = read(scaling.to_json(), logits)
     assert (found[missing] == 0).all()
     np.testing.assert_allclose(found, scaling.predict_proba(logits), atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_a_stack_that_was_fitted_to_all_options(k):
+    rng = np.random.RandomState(k)
+    y = rng.randint(k, size=300)
+    logits = rng.randn(300, k) * 2 + 2 * np.eye(k)[y]
+    stack = fitted("StackedCalibration", logits, y)
+    for columns in ([0], range(1, k)):
+        missing = np.tile(np.isin(np.arange(k), columns), (300, 1))
+        z = np.where(missing, -np.inf, logits)
+        proba = stack.predict_proba(z)
+        assert (proba[missing] == 0).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+        np.testing.assert_allclose(read(stack.to_json(), z), proba, atol=1e-9)
 
 
 def test_the_options_of_a_map():
