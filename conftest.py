@@ -169,7 +169,7 @@ def on_host(monkeypatch):
     """Have "auto" mean the CPU, for tests that repeat by hand what a network computed."""
     pytest.importorskip("torch")
     for room in ("skcalib.nets._components", "skcalib.embeddings._images"):
-        monkeypatch.setattr(f"{room}.auto_device", lambda: "cpu")
+        monkeypatch.setattr(f"{room}.choose_device", lambda: "cpu")
 
 
 @pytest.fixture
