@@ -97,7 +97,7 @@ def make_predictions(
 # Replace a fraction of labels, and remember which.
 
 # Key of the random stream that belongs to a seed here. train_test_split, KFold and others permute
-# samples by the seed itself: from that stream, an equal seed would put all flips on one side.
+# samples by the seed itself: from that stream, an equal seed would change labels on one side only.
 _STREAM = 0x666C6970
 
 

@@ -39,7 +39,7 @@ from ._mahalanobis import RelativeMahalanobisScorer
 
 # Smaller weights have no effect.
 _NEGLIGIBLE = 1e-6
-# Largest gap between equal difficulties, relative to their range.
+# Largest difference between equal difficulties, relative to their range.
 _ROUNDING = 1e-10
 _POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
 
@@ -220,17 +220,17 @@ def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> N
     order = np.argsort(values, kind="stable")
     finite = values[order][: np.count_nonzero(values < np.inf)]
     exponent = np.frexp(np.abs(finite).max())[1]
-    gaps = np.diff(np.ldexp(finite, -exponent))
-    # A gap starts a new rank. All gaps add up to the range; gaps by rounding are far smaller.
+    differences = np.diff(np.ldexp(finite, -exponent))
+    # A difference starts a new rank, and all add up to the range; those by rounding are smaller.
     begins = np.zeros(len(values), dtype=bool)
-    begins[1 : len(finite)] = gaps > _ROUNDING * gaps.sum()
+    begins[1 : len(finite)] = differences > _ROUNDING * differences.sum()
     # Behind the finite values, all infinite ones share the last place.
     begins[len(finite) : len(finite) + 1] = True
     place = np.empty(len(values), dtype=np.intp)
     place[order] = np.cumsum(begins)
     # Relative, so that the sum of very large weights is finite.
-    mass = np.bincount(place, None if weight is None else weight / weight.max())
-    middle = np.cumsum(mass) - 0.5 * mass
+    group_weight = np.bincount(place, None if weight is None else weight / weight.max())
+    middle = np.cumsum(group_weight) - 0.5 * group_weight
     return ((middle - middle[0]) / (middle[-1] - middle[0]))[place]
 
 

@@ -228,8 +228,8 @@ def error_rate_by_difficulty(
     _, level = np.unique(values, return_inverse=True)
     # Cumulative errors against cumulative weight, with a point for every level of difficulty. The
     # line between two points is the mean over the orders of the samples of a level.
-    mass = np.append(0.0, np.cumsum(np.bincount(level, weights=weight)))
+    cumulative = np.append(0.0, np.cumsum(np.bincount(level, weights=weight)))
     errors = np.append(0.0, np.cumsum(np.bincount(level, weights=weight * (true != predicted))))
-    cuts = np.linspace(0.0, mass[-1], n_groups + 1)
+    cuts = np.linspace(0.0, cumulative[-1], n_groups + 1)
     # Rounding may leave [0, 1].
-    return np.clip(np.diff(np.interp(cuts, mass, errors)) / np.diff(cuts), 0.0, 1.0)
+    return np.clip(np.diff(np.interp(cuts, cumulative, errors)) / np.diff(cuts), 0.0, 1.0)

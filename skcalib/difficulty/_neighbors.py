@@ -257,8 +257,8 @@ class NeighborVote:
     def proba(self, neighbors: NDArray) -> NDArray[np.float64]:
         """Return the fraction of every class (n, n_classes) among the neighbors (n, k)."""
         n_samples, n_votes = neighbors.shape
-        cells = self.y_encoded_[neighbors] + np.arange(n_samples)[:, None] * self.n_classes_
-        counts = np.bincount(cells.ravel(), minlength=n_samples * self.n_classes_)
+        keys = self.y_encoded_[neighbors] + np.arange(n_samples)[:, None] * self.n_classes_
+        counts = np.bincount(keys.ravel(), minlength=n_samples * self.n_classes_)
         return counts.reshape(n_samples, self.n_classes_) / n_votes
 
     def winner(self, neighbors: NDArray) -> NDArray[np.intp]:

@@ -308,11 +308,11 @@ def _threshold(
     """
     order = np.argsort(scores)
     weight = np.ones(len(scores)) if weight is None else weight
-    mass = np.cumsum(weight[order])
+    cumulative = np.cumsum(weight[order])
     new = 0.0 if in_sample else min(1.0, np.average(weight, weights=weight / weight.max()))
-    share = contamination * (mass[-1] + new)
+    target = contamination * (cumulative[-1] + new)
     # With a factor for rounding: a tenth of ten equal weights is exactly one of them.
-    place = int(np.searchsorted(mass, share * (1 + 1e-12), side="right"))
+    place = int(np.searchsorted(cumulative, target * (1 + 1e-12), side="right"))
     following = float(scores[order[min(place, len(scores) - 1)]])
     if in_sample or place == 0:
         return following
@@ -325,4 +325,6 @@ def _threshold(
         return below
     # A weight of k stands for k equal scores: the first is reached after a weight of one.
     one = min(new, float(weight[order[min(place, len(scores) - 1)]]))
-    return below + float(np.clip((share - mass[place - 1]) / one, 0, 1)) * (following - below)
+    return below + float(np.clip((target - cumulative[place - 1]) / one, 0, 1)) * (
+        following - below
+    )

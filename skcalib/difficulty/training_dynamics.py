@@ -57,8 +57,8 @@ def _count_votes(predictions: ArrayLike, mask: ArrayLike | None) -> tuple[NDArra
     n_samples, n_classes = votes.shape[1], len(classes)
     # One number for each pair of sample and class: one pass counts all. (The shape of the inverse
     # depends on the version of numpy.)
-    cells = (np.arange(n_samples) * n_classes + encoded.reshape(votes.shape))[counted]
-    counts = np.bincount(cells, minlength=n_samples * n_classes)
+    keys = (np.arange(n_samples) * n_classes + encoded.reshape(votes.shape))[counted]
+    counts = np.bincount(keys, minlength=n_samples * n_classes)
     return classes, counts.reshape(n_samples, n_classes)
 
 

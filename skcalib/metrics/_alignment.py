@@ -478,9 +478,9 @@ def diagnose_rows(proba: NDArray[Any], codes: NDArray[np.intp]) -> Diagnosis | N
     return Diagnosis("rows", {"lines": lines, "label": label, "others": others})
 
 
-def diagnose_swapped(shares: NDArray[np.float64], proba: NDArray[Any]) -> Diagnosis | None:
+def diagnose_swapped(soft_labels: NDArray[np.float64], proba: NDArray[Any]) -> Diagnosis | None:
     """Return whether all probabilities are 0 or 1 although people disagree about labels."""
-    if _all_0_or_1(proba) and not _all_0_or_1(shares):
+    if _all_0_or_1(proba) and not _all_0_or_1(soft_labels):
         return Diagnosis("swapped", {})
     return None
 

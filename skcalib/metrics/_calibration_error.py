@@ -209,7 +209,7 @@ def expected_calibration_error(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Expected calibration error (ECE): the mean gap between confidence and accuracy.
+    """Expected calibration error (ECE): the mean difference between confidence and accuracy.
 
     The samples are put into bins by confidence. With `y_proba` of shape (n_samples, n_classes),
     confidence is the largest probability of a sample, and accuracy the fraction of samples where
@@ -237,7 +237,8 @@ def expected_calibration_error(
         that equal confidences share a bin and the order of the samples never matters. Arrays in
         chunks have no bins of equal weight.
     norm : {"l1", "l2", "max"}, default="l1"
-        The mean of the absolute gaps, the root of the mean squared gap, or the largest gap.
+        The mean of the absolute differences, the root of the mean squared difference, or the
+        largest.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
@@ -264,7 +265,7 @@ def expected_calibration_error(
     smooth_calibration_error : Without bins.
     CalibrationAccumulator : For data that arrives in pieces.
     calibration_error_interval : Its confidence interval.
-    skcalib.plots.ReliabilityDisplay : The gaps as a picture.
+    skcalib.plots.ReliabilityDisplay : The differences as a picture.
     skcalib.posthoc.PostHocCalibratedClassifier : Makes it smaller.
 
     References
@@ -298,10 +299,10 @@ def maximum_calibration_error(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Maximum calibration error (MCE): the largest gap between confidence and accuracy of a bin.
+    """Maximum calibration error (MCE): the largest error of a bin.
 
     It is :func:`expected_calibration_error` with ``norm="max"`` [1]_. The bin with the largest
-    gap is often one with few samples: read it beside :func:`reliability_curve`.
+    difference is often one with few samples: read it beside :func:`reliability_curve`.
 
     Parameters
     ----------
@@ -315,8 +316,8 @@ def maximum_calibration_error(
 
     See Also
     --------
-    expected_calibration_error : The mean gap, which depends less on small bins.
-    ks_calibration_error : A largest gap without bins.
+    expected_calibration_error : The mean difference, which depends less on small bins.
+    ks_calibration_error : A largest difference without bins.
     reliability_curve : The bins themselves.
 
     References
@@ -351,9 +352,9 @@ def debiased_calibration_error(
 ) -> float:
     """Debiased L2 calibration error.
 
-    In a bin of n_b samples, the squared gap (conf_b - acc_b)^2 exceeds that of an infinite sample
-    by the variance of acc_b: a perfectly calibrated model gets an error that is not 0. Here the
-    unbiased estimate acc_b (1 - acc_b) / (n_b - 1) of that variance is subtracted [1]_.
+    In a bin of n_b samples, the squared difference (conf_b - acc_b)^2 exceeds that of an infinite
+    sample by the variance of acc_b: a perfectly calibrated model gets an error that is not 0. Here
+    the unbiased estimate acc_b (1 - acc_b) / (n_b - 1) of that variance is subtracted [1]_.
 
     Parameters
     ----------
@@ -414,7 +415,7 @@ def ks_calibration_error(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Kolmogorov-Smirnov calibration error: the largest cumulative gap.
+    """Kolmogorov-Smirnov calibration error: the largest cumulative difference.
 
     With the samples in order of confidence, it is the largest distance between the cumulative
     confidence and the cumulative accuracy, as fractions of all samples [1]_. Equal confidences
@@ -427,8 +428,8 @@ def ks_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], smaller = better. At least half the gap between mean confidence and accuracy in
-        any interval of confidences, times the fraction of samples in it.
+        In [0, 1], smaller = better. At least half the difference between mean confidence and
+        accuracy in any interval of confidences, times the fraction of samples in it.
 
     See Also
     --------
@@ -453,8 +454,8 @@ def ks_calibration_error(
     confidence, correct = top_label(predictions)
     # Rounding may take a probability below 0. Groups of ties come in decreasing order.
     score, weight, positive = tie_groups(np.maximum(confidence, 0), correct, predictions.weight)
-    gap = score.astype(np.float64) * weight - positive
-    return float(np.abs(np.cumsum(gap[::-1])).max() / weight.sum())
+    difference = score.astype(np.float64) * weight - positive
+    return float(np.abs(np.cumsum(difference[::-1])).max() / weight.sum())
 
 
 @validate_params(BINNING_CONSTRAINTS)
@@ -489,7 +490,7 @@ def reliability_curve(
     sklearn.calibration.calibration_curve : Two classes, without weights.
     isotonic_reliability_curve : Without bins, by isotonic regression.
     smooth_reliability_curve : Without bins, by a kernel.
-    expected_calibration_error : The mean gap over the bins.
+    expected_calibration_error : The mean difference over the bins.
 
     Examples
     --------
@@ -547,7 +548,7 @@ def classwise_calibration_error(
     y_true, y_proba, n_bins, strategy : of :func:`expected_calibration_error`
     sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     norm : {"l1", "l2", "max"}, default="l1"
-        How the gaps of the bins of one class are combined.
+        How the differences of the bins of one class are combined.
     average : {"macro"} or None, default="macro"
         Mean over classes, or None for the error of every class.
 
@@ -607,12 +608,12 @@ def class_sums_between(
         # A sample is correct for class k if k is its label: one entry per row, or one for every
         # class with a positive fraction.
         truth = predictions.truth[rows]
-        sample, label, mass = (
+        sample, label, label_weight = (
             expand_soft_labels(truth, weight)
             if predictions.is_soft
             else (np.arange(len(block)), truth, weight)
         )
-        _add_to_cells(correct, label, bin_index(block[sample, label], edges), mass)
+        _add_to_bins(correct, label, bin_index(block[sample, label], edges), label_weight)
         # Rows sum to 1, so few values of a row lie above the first bin: only these are looked up.
         above = block > round_down(edges[1:2], block.dtype)
         entry = np.flatnonzero(above)
@@ -620,36 +621,36 @@ def class_sums_between(
         value = block.ravel()[entry]
         index = bin_index(value, edges)
         if weight is None:
-            _add_to_cells(weights, column, index, None)
-            _add_to_cells(values, column, index, value)
+            _add_to_bins(weights, column, index, None)
+            _add_to_bins(values, column, index, value)
             totals += np.ones(len(block)) @ block
         else:
-            _add_to_cells(weights, column, index, weight[row])
-            _add_to_cells(values, column, index, value * weight[row])
+            _add_to_bins(weights, column, index, weight[row])
+            _add_to_bins(values, column, index, value * weight[row])
             # Not by a difference as below: rounding would give an empty bin a weight.
             weights[:, 0] += weight @ ~above
             values[:, 0] += weight @ (block * ~above)
     if predictions.weight is None:
-        # Differences of counts are exact, and the rounding of the values is far below a gap.
+        # Differences of counts are exact, and the rounding of the values is far below them.
         weights[:, 0] = len(predictions.proba) - weights[:, 1:].sum(axis=1)
         values[:, 0] = totals - values[:, 1:].sum(axis=1)
     return sums.transpose(1, 0, 2)
 
 
-def _add_to_cells(
+def _add_to_bins(
     sums: NDArray[np.float64],
     column: NDArray[np.intp],
     index: NDArray[np.intp],
-    mass: NDArray[Any] | None,
+    weight: NDArray[Any] | None,
 ) -> None:
-    """Add the mass of every entry (None: 1) to its cell (column, index) of `sums`."""
-    # Number the cells: both ways below are fast along a single axis only.
-    cell = column * sums.shape[1] + index
-    if len(cell) >= sums.size:
-        sums += np.bincount(cell, mass, sums.size).reshape(sums.shape)
+    """Add the weight of every entry (None: 1) to its bin (column, index) of `sums`."""
+    # Number the bins: both ways below are fast along a single axis only.
+    key = column * sums.shape[1] + index
+    if len(key) >= sums.size:
+        sums += np.bincount(key, weight, sums.size).reshape(sums.shape)
     else:
-        # With many classes, a block has fewer entries than cells: `bincount` would be slower.
-        np.add.at(sums.reshape(-1), cell, 1.0 if mass is None else mass.astype(np.float64))
+        # With many classes, a block has fewer entries than bins: `bincount` would be slower.
+        np.add.at(sums.reshape(-1), key, 1.0 if weight is None else weight.astype(np.float64))
 
 
 def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:

@@ -50,27 +50,29 @@ def recalibration(
     """Fit Cox's recalibration, and return sqrt(2 G) with the contributions of the samples."""
     x = logit(np.clip(proba.astype(np.float64), LOSS_FLOOR, 1 - LOSS_FLOOR))
     design = np.stack([np.ones_like(x), x])
-    share = weight / weight.sum()
+    normalized = weight / weight.sum()
 
     def log_likelihood(line: NDArray[np.float64]) -> NDArray[np.float64]:
         return outcome * (line @ design) - np.logaddexp(0, line @ design)
 
     before = log_likelihood(np.array([0.0, 1.0]))
     line = np.array([0.0, 1.0])
-    best = share @ before
+    best = normalized @ before
     for _ in range(_STEPS):
         fitted = expit(line @ design)
-        slope = design @ (share * (outcome - fitted))
-        curvature = (design * (share * fitted * (1 - fitted))) @ design.T + _RIDGE * np.eye(2)
+        slope = design @ (normalized * (outcome - fitted))
+        curvature = (design * (normalized * fitted * (1 - fitted))) @ design.T + _RIDGE * np.eye(2)
         step = np.linalg.solve(curvature, slope)
         size = 1.0
-        while (found := share @ log_likelihood(line + size * step)) < best and size > _SHORTEST:
+        while (
+            found := normalized @ log_likelihood(line + size * step)
+        ) < best and size > _SHORTEST:
             size /= 2
         if found - best < _ENOUGH:
             break
         line, best = line + size * step, found
     gain = log_likelihood(line) - before
-    mean = float(share @ gain)
+    mean = float(normalized @ gain)
     distance = float(np.sqrt(2 * max(mean, 0.0)))
     # The coefficients maximize the mean gain, so that to first order only the gains move it.
     return Recalibration(distance, (gain - mean) / distance if distance else 0 * gain)
@@ -311,8 +313,8 @@ def _difference_of_any(
 def _difference(first: _Model, other: _Model) -> tuple[float, float, float]:
     """Return the difference of two errors of this package and the ends of its interval."""
     difference = other.center - first.center
-    # If an error may be due to chance alone, the signs of its true gaps are unknown, and chance
-    # may move the two errors in opposite directions: r = -1 is the worst case.
+    # If an error may be due to chance alone, the signs of its true differences are unknown, and
+    # chance may move the two errors in opposite directions: r = -1 is the worst case.
     r = -1.0
     both = np.stack([first.resamples, other.resamples])
     if min(first.low, other.low) > 0 and both.std(axis=1).min() > 0:

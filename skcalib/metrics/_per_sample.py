@@ -440,7 +440,7 @@ def _row_energy(block: NDArray, temperature: float) -> NDArray:
     top = row_max(block)
     # A smaller temperature could be 0 in this dtype; from `tiny` down, the score is the maximum.
     scale = block.dtype.type(max(temperature, np.finfo(block.dtype).tiny))
-    with np.errstate(over="ignore"):  # infinite gaps add exp(-inf) = 0
+    with np.errstate(over="ignore"):  # infinite differences add exp(-inf) = 0
         return top + scale * np.log(row_sum(np.exp((block - top[:, None]) / scale)))
 
 

@@ -55,7 +55,7 @@ class Checks(NamedTuple):
     groups: NDArray[np.intp]
 
     @property
-    def share(self) -> NDArray[np.float64]:
+    def weight(self) -> NDArray[np.float64]:
         """The weight of every checked sample, proportional to 1 / inclusion, with sum 1."""
         parts = 1 / self.inclusion
         return parts / parts.sum()
@@ -63,11 +63,11 @@ class Checks(NamedTuple):
     @property
     def n_effective(self) -> float:
         """The effective number of independent checks with equal weights."""
-        return min(1 / float(self.share @ self.share), float(self.groups.max() + 1))
+        return min(1 / float(self.weight @ self.weight), float(self.groups.max() + 1))
 
     def limits(self, event: NDArray[Any], confidence_level: float) -> tuple[float, float]:
         """Return Clopper and Pearson's limits of the fraction of samples with an event."""
-        fraction, n = np.average(event, weights=self.share), self.n_effective
+        fraction, n = np.average(event, weights=self.weight), self.n_effective
         low, high = binomial_interval(np.asarray(fraction), np.asarray(n), confidence_level)
         return float(low), float(high)
 
@@ -246,9 +246,9 @@ def _expected_losses(
         proba = np.maximum(two_columns(proxy.proba[rows]), LOSS_FLOOR)
         return np.stack([np.log(proba), _as_soft(proxy.truth[rows], proba.shape[1])], axis=-1)
 
-    at, share = features(checks.rows), _as_soft(true, of_label.shape[1])
-    weight = checks.n_effective * checks.share
-    theta, by_others = _fit_leaving_out(at, share, weight, checks.groups)
+    at, soft_labels = features(checks.rows), _as_soft(true, of_label.shape[1])
+    weight = checks.n_effective * checks.weight
+    theta, by_others = _fit_leaving_out(at, soft_labels, weight, checks.groups)
     mean, variance = np.empty((2, len(of_label)))
     for rows, losses in iter_blocks(of_label):
         proba = softmax(features(rows) @ theta, axis=1)
@@ -268,21 +268,21 @@ def _as_soft(truth: NDArray[Any], n_classes: int) -> NDArray[Any]:
 
 def _fit_leaving_out(
     at: NDArray[np.float64],
-    share: NDArray[np.float64],
+    soft_labels: NDArray[np.float64],
     weight: NDArray[np.float64],
     groups: NDArray[np.intp],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (a, g) of the Notes and, for every check, those without the checks of its group."""
     start, prior = np.array([1.0, 0.0]), np.diag([1.0, 0.0])
-    n_groups, n_classes = groups.max() + 1, share.shape[1]
+    n_groups, n_classes = groups.max() + 1, soft_labels.shape[1]
     # The prior of g: a pseudo-check with equal probabilities, where the proxy label is half right.
     one = np.eye(n_classes)[:1]
     at = np.concatenate([at, np.stack([np.zeros_like(one), one], axis=-1)])
-    share = np.concatenate([share, np.where(one, 0.5, 0.5 / (n_classes - 1))])
+    soft_labels = np.concatenate([soft_labels, np.where(one, 0.5, 0.5 / (n_classes - 1))])
     weight, groups = np.append(weight, 1.0), np.append(groups, n_groups)
 
     def value(theta: NDArray[np.float64]) -> float:
-        fit = (share * log_softmax(at @ theta, axis=1)).sum(axis=1)
+        fit = (soft_labels * log_softmax(at @ theta, axis=1)).sum(axis=1)
         return float((theta[0] - 1) ** 2 / 2 - weight @ fit)
 
     def parts(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -290,7 +290,7 @@ def _fit_leaving_out(
         proba = softmax(at @ theta, axis=1)
         mean = np.einsum("nk,nki->ni", proba, at)
         square = np.einsum("nk,nki,nkj->nij", proba, at, at) - mean[:, :, None] * mean[:, None]
-        gradient = mean - np.einsum("nk,nki->ni", share, at)
+        gradient = mean - np.einsum("nk,nki->ni", soft_labels, at)
         return weight[:, None] * gradient, weight[:, None, None] * square
 
     theta = minimize(
@@ -334,16 +334,16 @@ def _student(checks: Checks, expected: Expected, confidence_level: float) -> tup
     if not left.any():
         mean = float(checks.of_checked.mean())
         return mean, mean
-    share = checks.share
+    weight = checks.weight
     # Deviations of the weighted mean by every checked sample, of true and of expected losses.
     of_true, of_expected = (
-        np.sqrt(left) * _centered(share * _centered(values, share), left)
+        np.sqrt(left) * _centered(weight * _centered(values, weight), left)
         for values in (checks.of_checked, expected.of_checked)
     )
     # Power tuning: b is the slope of a regression of the one on the other.
     variance = float(of_expected @ of_expected)
     power = float(np.clip(of_true @ of_expected / variance, 0, 1)) if variance > 0 else 0.0
-    correction = share @ (checks.of_checked - power * expected.of_checked)
+    correction = weight @ (checks.of_checked - power * expected.of_checked)
     estimate = power * expected.mean + float(correction)
     parts = np.bincount(checks.groups, of_true - power * of_expected)
     n = len(parts)

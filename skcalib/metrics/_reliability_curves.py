@@ -355,7 +355,7 @@ def _kernel_mean(
     """Return the fraction of the weight that is positive around every point of the curve."""
     places = GridPlaces.of(place, N_STEPS)
     near, near_positive = (
-        smooth_on_grid(places.spread(mass), bandwidth)[::STRIDE] for mass in (weight, positive)
+        smooth_on_grid(places.spread(sums), bandwidth)[::STRIDE] for sums in (weight, positive)
     )
     # Far from all samples both are rounding errors.
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -111,15 +111,19 @@ class AnyError(NamedTuple):
         """
         groups = np.arange(len(self.codes)) if self.groups is None else self.groups
         weight = np.ones(len(groups)) if self.weight is None else self.weight
-        mass = np.bincount(groups, weight)
-        below = np.cumsum(add_unseen(proba, mass.sum() ** 2 / (mass @ mass)), axis=1)[:, :-1]
+        group_weight = np.bincount(groups, weight)
+        below = np.cumsum(
+            add_unseen(proba, group_weight.sum() ** 2 / (group_weight @ group_weight)), axis=1
+        )[:, :-1]
         values = []
         for seed in seeds:
             count = draw_counts(seed, len(groups), self.groups)
             rng = np.random.default_rng((seed, 1))
             # A sample that is drawn twice has two labels.
             layers = [np.flatnonzero(count > k) for k in range(count.max())]
-            u = np.concatenate([rng.uniform(size=len(mass))[groups[rows]] for rows in layers])
+            u = np.concatenate(
+                [rng.uniform(size=len(group_weight))[groups[rows]] for rows in layers]
+            )
             rows = np.concatenate(layers)
             codes = (u[:, np.newaxis] >= below[rows]).sum(axis=1)
             drawn = self._replace(proba=self.proba[rows], weight=weight[rows])
@@ -191,8 +195,8 @@ class Resampled(NamedTuple):
         """Return errors under the null hypothesis, one list for every way to draw them.
 
         Labels are drawn from the probabilities independently. With groups, random signs of their
-        gaps give a second list: it allows for dependence within groups, but not for errors that a
-        calibrated model would make and that did not occur.
+        residuals give a second list: it allows for dependence within groups, but not for errors
+        that a calibrated model would make and that did not occur.
         """
         by_chance = [run(self.error.by_chance, seeds, n_jobs, verbose)]
         if self.error.groups is None:

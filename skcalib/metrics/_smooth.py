@@ -39,8 +39,8 @@ def smooth_calibration_error(
 ) -> float:
     """Smooth expected calibration error (smECE): a kernel instead of bins.
 
-    The gaps between confidence and outcome are smoothed along the confidence with a Gaussian
-    kernel, reflected at 0 and 1 so that all mass stays on [0, 1]; the error is the integral of
+    The residuals between confidence and outcome are smoothed along the confidence with a Gaussian
+    kernel, reflected at 0 and 1 so that all weight stays on [0, 1]; the error is the integral of
     the absolute value of the result [1]_. Unlike the binned error it is continuous in the
     predictions, and it has no parameter to choose: the bandwidth is the one that equals the
     error it gives.
@@ -65,7 +65,7 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The gaps are spread linearly over a fine grid. Damping its cosine series by the factors
+    The residuals are spread linearly over a fine grid. Damping its cosine series by the factors
     ``exp(-(k pi bandwidth)^2 / 2)`` applies the exact reflected kernel. This takes one pass over
     the samples and a few cosine transforms, and is exact to 1e-5 for bandwidths from 2e-4 on.
 
@@ -93,15 +93,15 @@ def excess_on_grid(predictions: Predictions, n_steps: int) -> NDArray[np.float64
     """Return confidence minus correctness, weighted and spread over the grid, (n_steps + 1,)."""
     excess = np.zeros(n_steps + 1)
     for rows, confidence, correct in iter_top_label(predictions):
-        gap = confidence.astype(np.float64) - correct
+        residual = confidence.astype(np.float64) - correct
         if predictions.weight is not None:
-            gap *= predictions.weight[rows]
-        excess += GridPlaces.of(confidence, n_steps).spread(gap)
+            residual *= predictions.weight[rows]
+        excess += GridPlaces.of(confidence, n_steps).spread(residual)
     return excess
 
 
 def grid_steps(bandwidth: float | None) -> int:
-    """Return the number of steps of the grid on which gaps are spread."""
+    """Return the number of steps of the grid on which residuals are spread."""
     n_steps = _N_STEPS
     while bandwidth is not None and n_steps < min(_STEPS_PER_BANDWIDTH / bandwidth, _MAX_STEPS):
         n_steps *= 2
@@ -122,29 +122,29 @@ class GridPlaces(NamedTuple):
         left = np.minimum(place.astype(np.intp), n_steps - 1)
         return cls(left, place - left, n_steps)
 
-    def spread(self, mass: NDArray[Any]) -> NDArray[np.float64]:
+    def spread(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the masses of the samples summed over the grid, (n_steps + 1,).
 
         Each is split between the points beside it, which keeps its sum and its mean place.
         """
-        right_part = mass * self.beyond
+        right_part = values * self.beyond
         grid = np.zeros(self.n_steps + 1)
-        grid[:-1] = np.bincount(self.left, mass - right_part, self.n_steps)
+        grid[:-1] = np.bincount(self.left, values - right_part, self.n_steps)
         grid[1:] += np.bincount(self.left, right_part, self.n_steps)
         return grid
 
 
 def error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> float:
-    """Return the error of gaps on the grid, (n_steps + 1,), divided by the total weight."""
+    """Return the error of residuals on the grid, (n_steps + 1,), divided by the total weight."""
     coefficients = _cosine_coefficients(excess)
     if bandwidth is not None:
-        return _smoothed_mass(coefficients, bandwidth)
-    # All gaps are 0 up to rounding.
+        return _integrate_density(coefficients, bandwidth)
+    # All residuals are 0 up to rounding.
     if np.abs(coefficients).max() < np.finfo(np.float64).eps:
         return 0.0
 
     def above(bandwidth: float) -> float:
-        return _smoothed_mass(coefficients, bandwidth) - bandwidth
+        return _integrate_density(coefficients, bandwidth) - bandwidth
 
     # The error falls as the bandwidth grows, so there is one zero. The search begins at wide
     # kernels, which cost least; up to 2, since rounding may leave an error of 1 above 1.
@@ -154,17 +154,17 @@ def error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> flo
     return min(float(brentq(above, low, 2 * low, xtol=1e-9)), 1.0)
 
 
-def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cosine_coefficients(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sum_j mass_j cos(k pi j / n) for all k."""
-    # The transform counts inner points twice and the two ends once; every mass counts once here.
-    doubled = mass / 2
+    # The transform counts inner points twice and the two ends once; every weight counts once here.
+    doubled = values / 2
     doubled[..., [0, -1]] *= 2
     return dct(doubled, type=1)
 
 
-def smooth_on_grid(mass: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
+def smooth_on_grid(values: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
     """Return the density of the masses (..., n_steps + 1) under the reflected kernel."""
-    return _smoothed_density(_cosine_coefficients(mass), bandwidth)
+    return _smoothed_density(_cosine_coefficients(values), bandwidth)
 
 
 def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
@@ -179,8 +179,8 @@ def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> ND
     return dct(damped, type=1)
 
 
-def _smoothed_mass(coefficients: NDArray[np.float64], bandwidth: float) -> float:
-    """Return the integral of the absolute smoothed gap."""
+def _integrate_density(coefficients: NDArray[np.float64], bandwidth: float) -> float:
+    """Return the integral of the absolute smoothed residual."""
     # A wide kernel keeps only low frequencies, for which a coarser grid is enough.
     n_steps = len(coefficients) - 1
     while n_steps * bandwidth >= 2 * _STEPS_OF_INTEGRAL:

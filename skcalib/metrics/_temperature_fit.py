@@ -211,15 +211,15 @@ def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     return varied
 
 
-def _gaps(logits: NDArray) -> NDArray[np.float64]:
+def _compute_margins(logits: NDArray) -> NDArray[np.float64]:
     """Return by how much the largest logit of every row is above the second-largest."""
-    gaps = np.empty(len(logits))
+    margins = np.empty(len(logits))
     for rows, block in iter_blocks(logits):
         first, second = row_top_two(block)
         # A single option cannot be wrong.
         second = np.where(np.isneginf(second), first, second)
-        gaps[rows] = first.astype(np.float64) - second
-    return gaps
+        margins[rows] = first.astype(np.float64) - second
+    return margins
 
 
 def _chance(logits: NDArray) -> NDArray[np.float64]:
@@ -242,10 +242,10 @@ class TemperatureProblem:
         if uniform:
             self.uniform_weight = uniform_prior(self.n)
             self.chance = _chance(logits)
-        self.gaps = self.pseudo = None
+        self.margins = self.pseudo = None
         if pseudo_errors:
             self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
-            self.gaps = _gaps(logits)
+            self.margins = _compute_margins(logits)
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
         """Return the first two derivatives in beta."""
@@ -260,12 +260,12 @@ class TemperatureProblem:
         self, beta: float, slope: float, curvature: float, pseudo: NDArray | None
     ) -> tuple[float, float]:
         """Return slope and curvature plus those of the pseudo-errors, of weights (n,)."""
-        if self.gaps is not None and pseudo is not None:
-            # The log-loss of the runner-up against the top, log(1 + exp(beta gap)).
-            wrong = 1 / (1 + np.exp(-np.minimum(beta * self.gaps, 700)))
-            slope += float(pseudo @ (wrong * self.gaps))
+        if self.margins is not None and pseudo is not None:
+            # The log-loss of the runner-up against the top, log(1 + exp(beta margin)).
+            wrong = 1 / (1 + np.exp(-np.minimum(beta * self.margins, 700)))
+            slope += float(pseudo @ (wrong * self.margins))
             with np.errstate(over="ignore", invalid="ignore"):
-                curvature += float(pseudo @ (wrong * (1 - wrong) * self.gaps**2))
+                curvature += float(pseudo @ (wrong * (1 - wrong) * self.margins**2))
         return slope, curvature
 
     def _beside_uniform(self, beta: float) -> tuple[float, float]:
@@ -371,34 +371,35 @@ def temperature_sums(
     terms = np.empty((3, len(y)))
     for rows, *found in label_terms(logits, y, beta):
         terms[:, rows] = found
-    gaps, (by_beta, twice) = _gaps(logits), terms[1:]
+    margins, (by_beta, twice) = _compute_margins(logits), terms[1:]
     if w is None:
         sums = TemperatureSums(*(terms @ weight).tolist())
     else:
         of_label, chance = np.exp(-terms[0]), _chance(logits)
         mixed = (1 - w) * of_label + w * chance
         r, gain = (1 - w) * of_label / mixed, (of_label - chance) / mixed
-        doubt = r * (1 - r)
+        variance = r * (1 - r)
         sums = TemperatureSums(
             loss=-float(weight @ np.log(mixed)),
             slope=float(weight @ (r * by_beta)),
-            curvature=float(weight @ (r * twice - doubt * by_beta**2)),
+            curvature=float(weight @ (r * twice - variance * by_beta**2)),
             by_weight=float(weight @ gain),
             twice_by_weight=float(weight @ gain**2),
-            mixed=-float(weight @ (doubt * by_beta)) / (w * (1 - w)),
+            mixed=-float(weight @ (variance * by_beta)) / (w * (1 - w)),
         )
-    # The log-loss of the runner-up against the top, log(1 + exp(beta gap)), of the pseudo-errors.
+    # The log-loss of the runner-up against the top, log(1 + exp(beta margin)), of the
+    # pseudo-errors.
     pseudo = pseudo_errors * weight / max(n, 10.0)
-    wrong = 1 / (1 + np.exp(-np.minimum(beta * gaps, 700)))
+    wrong = 1 / (1 + np.exp(-np.minimum(beta * margins, 700)))
     n_below_top = n_varied = 0
     for rows, block in iter_blocks(logits):
         z, label = _below_top(block, y[rows])
         n_below_top += int(np.count_nonzero(label < 0))
         n_varied += int(np.any(z < 0, axis=1).sum())
     sums = sums._replace(
-        loss=sums.loss + float(pseudo @ np.logaddexp(0, beta * gaps)),
-        slope=sums.slope + float(pseudo @ (wrong * gaps)),
-        curvature=sums.curvature + float(pseudo @ (wrong * (1 - wrong) * gaps**2)),
+        loss=sums.loss + float(pseudo @ np.logaddexp(0, beta * margins)),
+        slope=sums.slope + float(pseudo @ (wrong * margins)),
+        curvature=sums.curvature + float(pseudo @ (wrong * (1 - wrong) * margins**2)),
         n_below_top=float(n_below_top),
         n_varied=float(n_varied),
     )

@@ -394,7 +394,7 @@ class PredictionDisplay(BaseDisplay):
 # Clouds of points colored by a number, with a color bar beside the axes.
 
 COLOR_BAR = "color bar"
-# More points hide each other: cells show their mean instead, the fainter the fewer samples.
+# More points hide each other: bins show their mean instead, the fainter the fewer samples.
 MANY_COLORS = 20_000
 N_CELLS = 80
 # From easy to hard: the hardest samples differ most from the background.
@@ -413,8 +413,8 @@ def point_style(n_points: int) -> dict[str, Any]:
 
 
 def opacity(counts: NDArray[np.floating], of_all: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the opacity of cells: less for fewer samples."""
-    # A few cells may hold far more samples than all others.
+    """Return the opacity of bins: less for fewer samples."""
+    # A few bins may hold far more samples than all others.
     most = np.quantile(of_all, 0.99)
     return 0.15 + 0.85 * np.minimum(counts / most, 1) ** 0.3
 
@@ -431,7 +431,7 @@ def draw_points(
 ) -> Any:
     """Draw points (n, 2) from gray (easy) to red (hard), or in blue without `values`.
 
-    More than MANY_COLORS are drawn as means of cells, unless there are options for points.
+    More than MANY_COLORS are drawn as means of bins, unless there are options for points.
     `limits` are the values at the two ends of the colors.
     """
     # In a random order, the same every time: no part of the samples covers another.
@@ -448,14 +448,14 @@ def draw_points(
     )
     mapping = {"cmap": shades, "norm": colors.Normalize(*limits)}
     if len(x) > MANY_COLORS and not kwargs:
-        # Without mincnt, matplotlib 3.8.0 takes means of empty cells as well.
+        # Without mincnt, matplotlib 3.8.0 takes means of empty bins as well.
         grid: Any = {"gridsize": N_CELLS, "mincnt": 1}
         points: Any = ax.hexbin(x, y, C=values[order], linewidths=0.2, **grid, **mapping)
-        # The same cells once more, for the number of samples in each.
-        cells: Any = ax.hexbin(x, y, **grid)
-        counts = np.asarray(cells.get_array())
+        # The same bins once more, for the number of samples in each.
+        counted: Any = ax.hexbin(x, y, **grid)
+        counts = np.asarray(counted.get_array())
         points.set_alpha(opacity(counts, counts))
-        cells.remove()
+        counted.remove()
     else:
         points = ax.scatter(x, y, **{"c": values[order], **style, **mapping, **kwargs})
     _draw_color_bar(ax, points, label, values)

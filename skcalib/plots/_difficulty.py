@@ -28,8 +28,8 @@ N_CELLS = 30
 HISTOGRAM_LABEL = "histogram of the difficulty"
 
 
-class Cells(NamedTuple):
-    """Histogram of the difficulty: edges (n_cells + 1,) and counts (n_cells,)."""
+class HistogramBins(NamedTuple):
+    """Histogram of the difficulty: edges (n_bins + 1,) and counts (n_bins,)."""
 
     edges: NDArray[np.float64]
     right: NDArray[np.float64]
@@ -53,12 +53,12 @@ class DifficultyDisplay(BaseDisplay):
         Lower and upper end of an interval of `error_rate`.
     difficulty : ndarray of shape (n_groups,), default=None
         Middle difficulty of each group.
-    cells : Cells, default=None
+    bins : HistogramBins, default=None
         Histogram of the difficulty: named tuple of ``edges`` and of the counts ``right`` and
         ``wrong``.
     area : float, default=None
         AUROC of the difficulty for errors, shown in the title.
-    share : ndarray of shape (n_groups,), default=None
+    fraction : ndarray of shape (n_groups,), default=None
         Fraction of the samples in each group, in (0, 1]. None stands for groups of equal size.
     name : str, default=None
         Name in the title or, of several, in the legend.
@@ -96,9 +96,9 @@ class DifficultyDisplay(BaseDisplay):
     _: KW_ONLY
     band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     difficulty: NDArray[np.float64] | None = None
-    cells: Cells | None = None
+    bins: HistogramBins | None = None
     area: float | None = None
-    share: NDArray[np.float64] | None = None
+    fraction: NDArray[np.float64] | None = None
     name: str | None = None
 
     @classmethod
@@ -191,16 +191,16 @@ class DifficultyDisplay(BaseDisplay):
         middles = quantiles(values, (np.arange(n_groups) + 0.5) / n_groups, weight)
         middle, group = np.unique(middles, return_inverse=True)
         n_joined = np.bincount(group)
-        rate, share = np.bincount(group, rate) / n_joined, n_joined / n_groups
+        rate, fraction = np.bincount(group, rate) / n_joined, n_joined / n_groups
         band = None
         if confidence_level is not None:
-            band = binomial_interval(rate, weight.sum() * share, confidence_level)
+            band = binomial_interval(rate, weight.sum() * fraction, confidence_level)
         return cls(
             rate,
             band=band,
             difficulty=middle,
-            share=share,
-            cells=_histogram(values, weight, wrong),
+            fraction=fraction,
+            bins=_histogram(values, weight, wrong),
             area=float(roc_auc_score(wrong, values, sample_weight=weight)) if both else None,
             name=name,
         ).plot(**kwargs)
@@ -235,18 +235,18 @@ class DifficultyDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)
-        share = np.full(n_groups, 1 / n_groups) if self.share is None else self.share
-        x = 100 * (np.cumsum(share) - share / 2)
+        fraction = np.full(n_groups, 1 / n_groups) if self.fraction is None else self.fraction
+        x = 100 * (np.cumsum(fraction) - fraction / 2)
         xlabel, limits = "Difficulty percentile (easy to hard)", (0.0, 100.0)
-        if histogram and self.cells is not None and self.difficulty is not None:
-            x, xlabel, limits = self.difficulty, "Difficulty", tuple(self.cells.edges[[0, -1]])
+        if histogram and self.bins is not None and self.difficulty is not None:
+            x, xlabel, limits = self.difficulty, "Difficulty", tuple(self.bins.edges[[0, -1]])
         else:
             histogram = False
         # Rates weighted by the sizes of their groups give the rate of all samples.
-        self._draw_reference(limits, [float(share @ self.error_rate)] * 2, "All samples")
+        self._draw_reference(limits, [float(fraction @ self.error_rate)] * 2, "All samples")
         style: dict[str, Any] = {}
-        n_samples = np.inf if self.cells is None else np.sum(self.cells.right + self.cells.wrong)
-        if n_samples * share.min() < FEW * (1 - 1e-9):
+        n_samples = np.inf if self.bins is None else np.sum(self.bins.right + self.bins.wrong)
+        if n_samples * fraction.min() < FEW * (1 - 1e-9):
             style = {"linestyle": "", "markerfacecolor": "none"}
         self.line_ = self._draw_curve(x, self.error_rate, label, kwargs, **style)
         if self.band is not None:
@@ -269,7 +269,7 @@ class DifficultyDisplay(BaseDisplay):
         """Draw the counts below the curve, in grays: colors distinguish displays."""
         below, new = self._open_below(HISTOGRAM_LABEL)
         if new:
-            edges, right, wrong = self.cells  # type: ignore[misc]
+            edges, right, wrong = self.bins  # type: ignore[misc]
             below.stairs(right + wrong, edges, fill=True, color="silver", label="right")
             below.stairs(wrong, edges, fill=True, color="dimgray", label="wrong")
             below.legend(fontsize="x-small", ncols=2).set_in_layout(False)
@@ -278,15 +278,15 @@ class DifficultyDisplay(BaseDisplay):
 
 def _histogram(
     values: NDArray[np.float64], weight: NDArray[np.float64], wrong: NDArray[np.bool_]
-) -> Cells:
-    """Return a histogram whose outer cells also count the 0.5 % of samples beyond each end."""
+) -> HistogramBins:
+    """Return a histogram whose outer bins also count the 0.5 % of samples beyond each end."""
     low, high = quantiles(values, np.array([0.005, 0.995]), weight)
     if low == high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, N_CELLS + 1)
     inside = np.clip(values, low, high)
     right = np.histogram(inside, edges, weights=weight * ~wrong)[0]
-    return Cells(edges, right, np.histogram(inside, edges, weights=weight * wrong)[0])
+    return HistogramBins(edges, right, np.histogram(inside, edges, weights=weight * wrong)[0])
 
 
 # A map of the samples in two dimensions, colored by difficulty.

@@ -218,22 +218,22 @@ class HardestSamplesDisplay(BaseDisplay):
             self._draw_images(n_shown, title, kwargs)
         else:
             self._draw_tables(title)
-        for cell, label in zip(self.axes_[:, 0], ("hardest", "easiest")):
-            cell.set_ylabel(label, fontsize="small")
+        for ax, label in zip(self.axes_[:, 0], ("hardest", "easiest")):
+            ax.set_ylabel(label, fontsize="small")
         return self
 
     def _draw_images(self, n_shown: int, title: str, kwargs: dict[str, Any]) -> None:
         captions = self._captions(self._letters() // n_shown)
         n_lines = max(caption.count("\n") for caption in captions.values()) + 1
         self.axes_ = self._open_rows(n_shown, n_lines, title)
-        for cells, numbers in zip(self.axes_, (self.hardest_, self.easiest_)):
-            for cell in cells[len(numbers) :]:
-                cell.set_axis_off()
-            for cell, number in zip(cells, numbers):
-                cell.set(xticks=[], yticks=[], anchor="N")
+        for row, numbers in zip(self.axes_, (self.hardest_, self.easiest_)):
+            for ax in row[len(numbers) :]:
+                ax.set_axis_off()
+            for ax, number in zip(row, numbers):
+                ax.set(xticks=[], yticks=[], anchor="N")
                 with options_of(self):
-                    cell.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
-                caption = cell.set_title(captions[number], fontsize="small", pad=3)
+                    ax.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
+                caption = ax.set_title(captions[number], fontsize="small", pad=3)
                 caption.set_in_layout(False)
                 if ", rather " in self._label_of(number):
                     caption.set_color(COLORS[1])
@@ -366,6 +366,6 @@ def table_lines(columns: list[tuple[str, list[str]]], n_letters: int) -> list[st
             lines[0] += f"+ {len(columns) - i} more"
             break
         width = room if last else width
-        cells = [c if len(c) <= width else f"{c[: width - 2]}.." for c in (name, *entries)]
-        lines = [line + cell.ljust(width + GAP) for line, cell in zip(lines, cells)]
+        texts = [c if len(c) <= width else f"{c[: width - 2]}.." for c in (name, *entries)]
+        lines = [line + text.ljust(width + GAP) for line, text in zip(lines, texts)]
     return lines

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The reliability diagram, and the numbers that it shows.
 
-ALONE = "band or gap of a curve that is alone"
+ALONE = "band or area of a curve that is alone"
 HISTOGRAM_LABEL = "histogram of the confidences"
 # Resamples of the error's interval: more would not change the two digits that are shown.
 N_RESAMPLES = 200
@@ -37,7 +37,7 @@ N_RESAMPLES = 200
 N_CURVES = 999
 # For so many samples the interval of the error takes about a second; for more it is narrow.
 FEW_SAMPLES = 20_000
-# Cells of the histogram within the part of [0, 1] that the axes show, and at most in [0, 1].
+# Bins of the histogram within the part of [0, 1] that the axes show, and at most in [0, 1].
 N_CELLS, MAX_CELLS = 15, 3000
 # Room around what the axes show, as a fraction of it.
 MARGIN = 0.02
@@ -48,11 +48,11 @@ class ReliabilityDisplay(PredictionDisplay):
     """Reliability diagram: accuracy against confidence, and how many samples are where.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve below the
-    diagonal is overconfident, above it underconfident; the gap is filled. Bars are intervals of
-    the accuracy of a bin, and should reach the diagonal. At each confidence, the curve of a
-    calibrated model lies in the gray band. Gap and band are drawn only for a curve that is alone
-    on its axes. Larger dots are bins of more samples; bins of fewer than ten have empty dots and
-    no line.
+    diagonal is overconfident, above it underconfident; the area between is filled. Bars are
+    intervals of the accuracy of a bin, and should reach the diagonal. At each confidence, the
+    curve of a calibrated model lies in the gray band. Area and band are drawn only for a curve
+    that is alone on its axes. Larger dots are bins of more samples; bins of fewer than ten have
+    empty dots and no line.
 
     If the model is calibrated, one of twenty bars misses the diagonal, and most curves leave the
     band somewhere. With ``simultaneous=True``, bars and bands have their level at all bins or
@@ -68,10 +68,10 @@ class ReliabilityDisplay(PredictionDisplay):
         confidence.
     prob_pred : ndarray of shape (n_points,)
         Mean confidence of every bin (NaN if empty), or the confidences.
-    count : ndarray of shape (n_cells,)
-        Number of samples, or sum of their weights, in cells of equal width: the histogram.
-    edges : ndarray of shape (n_cells + 1,)
-        Edges of the cells.
+    count : ndarray of shape (n_histogram,)
+        Number of samples, or sum of their weights, in bins of equal width: the histogram.
+    edges : ndarray of shape (n_histogram + 1,)
+        Edges of the bins.
     calibration_error : float, default=None
         Calibration error, shown in the title: the expected one or, for the smooth curve, the
         smooth one.
@@ -343,7 +343,7 @@ class ReliabilityDisplay(PredictionDisplay):
     def _draw_points(self, name: str, kwargs: dict[str, Any]) -> None:
         x, y = self.prob_pred, self.prob_true
         if self.kind != "bins":
-            # NaN in the smooth curve is a gap.
+            # NaN interrupts the smooth curve.
             self.line_ = self._draw_curve(x, y, name, kwargs, marker="", linewidth=2)
             level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} of "
             where = "as whole curves" if self.simultaneous else "at each confidence"
@@ -522,12 +522,12 @@ def _zoom_window(data: dict[str, Any], fraction: float) -> tuple[float, float]:
 def _histogram(
     data: dict[str, Any], n_bins: int, window: tuple[float, float] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the counts in cells of equal width of all confidences, and their edges."""
+    """Return the counts in bins of equal width of all confidences, and their edges."""
     if window is not None:
         width = max(window[1] - window[0], N_CELLS / MAX_CELLS)
         n_bins = int(np.ceil(N_CELLS / width))
-    cells = reliability_curve(**data, n_bins=n_bins)
-    return cells.bin_weight, cells.edges
+    bins = reliability_curve(**data, n_bins=n_bins)
+    return bins.bin_weight, bins.edges
 
 
 # Reliability diagrams of the classes, one small panel each.

@@ -475,10 +475,10 @@ class DifficultyPlaneDisplay(BaseDisplay):
                 bbox={**GROUND, "facecolor": self.ax_.get_facecolor()},
             )
         if as_cells:
-            counts = [np.asarray(cells.get_array()) for cells in self.scatters_.values()]
+            counts = [np.asarray(hexagons.get_array()) for hexagons in self.scatters_.values()]
             of_all = np.concatenate(counts)
-            for color, count, cells in zip(self._colors(), counts, self.scatters_.values()):
-                cells.set(array=None, color=color, alpha=opacity(count, of_all))
+            for color, count, hexagons in zip(self._colors(), counts, self.scatters_.values()):
+                hexagons.set(array=None, color=color, alpha=opacity(count, of_all))
         self.ax_.margins(*MARGINS)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
         if name:

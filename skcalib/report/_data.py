@@ -396,7 +396,7 @@ def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayL
 
 
 def _numbered(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return codes renumbered from 0 without gaps."""
+    """Return codes renumbered from 0 without holes."""
     return np.unique(codes, return_inverse=True)[1]
 
 

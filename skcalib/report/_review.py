@@ -318,7 +318,7 @@ def _row(cells: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def _picture(image: Any, n_shown: int) -> str:
-    """Return a picture as a data URI, scaled down to its share of the page's size."""
+    """Return a picture as a data URI, scaled down to its part of the page's size."""
     if isinstance(image, str | PurePath):
         pil = import_optional("PIL.Image", extra="report")
         operations = import_optional("PIL.ImageOps", extra="report")

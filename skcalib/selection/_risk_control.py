@@ -93,10 +93,10 @@ def risk_control_of_counts(
     risk: float,
     delta: float,
 ) -> RiskControl:
-    """Return :func:`risk_control` of independent samples that are counted in cells.
+    """Return :func:`risk_control` of independent samples that are counted in bins.
 
-    Cells come from low to high confidence, with the largest confidence in each; all samples of a
-    cell are accepted or declined together. Cells that do not depend on the data are thresholds
+    Bins come from low to high confidence, with the largest confidence in each; all samples of a
+    bin are accepted or declined together. Bins that do not depend on the data are thresholds
     like others, only fewer: the guarantee holds.
     """
     n_accepted = np.cumsum(n_samples[::-1])

@@ -253,8 +253,8 @@ class SelectiveClassifier(DelegatingClassifier):
         ----------
         X : array-like or dask array of shape (n_samples, n_features)
             Samples; with a frozen estimator, samples that it was not trained on, also as a dask
-            array. In chunks, confidences are counted in cells, and the threshold is the largest
-            confidence of a declined cell.
+            array. In chunks, confidences are counted in bins, and the threshold is the largest
+            confidence of a declined bin.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Class labels. With a frozen estimator, in memory, also the fraction of people who chose
             each class: rows that sum to 1, with columns in the order of the estimator's classes or
@@ -440,11 +440,11 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep(self.estimator, labels)
         self.reject_label_ = _choose_reject_label(self.reject_label, self.classes_)
         of_chunk = partial(_count_chunk, self.estimator_, self.confidence_)
-        cells = reduce_chunks(of_chunk, add, X, y)
-        n_samples, n_errors = cells.sums.astype(np.intp)
+        bins = reduce_chunks(of_chunk, add, X, y)
+        n_samples, n_errors = bins.sums.astype(np.intp)
         self.n_duplicates_ = 0  # not searched for
         found = risk_control_of_counts(
-            cells.largest, n_samples, n_errors, risk=self.risk, delta=self._delta()
+            bins.largest, n_samples, n_errors, risk=self.risk, delta=self._delta()
         )
         return self._keep_threshold(found, int(n_samples.sum()))
 
@@ -574,13 +574,13 @@ def _score_answers(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floati
 
 
 def _count_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> LogBins:
-    """Return the number of samples, and of errors, in every cell of the confidence."""
+    """Return the number of samples, and of errors, in every bin of the confidence."""
     score = correct = np.zeros(0)
     if len(X):  # a mask may have left a chunk without samples
         given = as_features(X), as_labels(y, name="y"), estimator.classes_
         score, correct, _ = _evaluate(estimator, confidence, *given).T
     score = score.astype(np.float64)
-    # Confidences in [0, 1] get cells in log-odds: many are close to 1.
+    # Confidences in [0, 1] get bins in log-odds: many are close to 1.
     are_proba = isinstance(confidence, str) and confidence in ("msp", "margin")
     return compute_log_bins(
         score, np.array([np.ones_like(score), 1 - correct]), are_proba=are_proba

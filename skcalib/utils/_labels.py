@@ -404,7 +404,7 @@ def match_names(
 # duplicates: many people give the same answers to three yes-or-no questions.
 _FEWEST_DISTINCT = 50
 # So many distinct rows do not all occur equally often by chance: 40 samples that fall at random
-# in 20 cells are two in each with a probability of 7e-11.
+# in 20 entries are two in each with a probability of 7e-11.
 _DISTINCT_OF_TABLE = 20
 # More duplicates than this fraction of the rows bring a warning. Fits do not depend on it.
 _MANY_DUPLICATES = 0.1

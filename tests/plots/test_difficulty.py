@@ -43,7 +43,7 @@ def test_curve_and_labels():
     texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert texts == ["All samples"]
     assert display.ax_.get_title() == f"RMD\nAUROC for errors: {area:.3f}"
-    assert display.ax_.get_xlim() == (display.cells.edges[0], display.cells.edges[-1])
+    assert display.ax_.get_xlim() == (display.bins.edges[0], display.bins.edges[-1])
     assert display.ax_.get_ylim()[0] == 0
     assert display.ax_.get_ylabel() == "Error rate"
     assert display.histogram_ax_.get_xlabel() == "Difficulty"
@@ -64,23 +64,23 @@ def test_axes_of_two_displays_show_both(shift):
     y_true, y_pred, difficulty = _predictions()
     first = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty)
     second = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty + shift, ax=first.ax_)
-    edges = np.concatenate([first.cells.edges, second.cells.edges])
+    edges = np.concatenate([first.bins.edges, second.bins.edges])
     assert second.ax_.get_xlim() == pytest.approx((edges.min(), edges.max()))
 
 
 def test_the_ends_of_the_histogram_hold_what_lies_beyond():
     difficulty = np.linspace(0, 1, 2001)
     wrong = np.arange(2001) % 2
-    cells = DifficultyDisplay.from_predictions(wrong, np.zeros(2001), difficulty).cells
-    assert cells.edges[[0, -1]] == pytest.approx([0.005, 0.995], abs=0.001)
-    assert len(cells.right) == 30
-    beyond = difficulty < cells.edges[1]
-    assert cells.wrong[0] == wrong[beyond].sum()
-    assert cells.right[0] == (1 - wrong)[beyond].sum()
+    bins = DifficultyDisplay.from_predictions(wrong, np.zeros(2001), difficulty).bins
+    assert bins.edges[[0, -1]] == pytest.approx([0.005, 0.995], abs=0.001)
+    assert len(bins.right) == 30
+    beyond = difficulty < bins.edges[1]
+    assert bins.wrong[0] == wrong[beyond].sum()
+    assert bins.right[0] == (1 - wrong)[beyond].sum()
     equal = DifficultyDisplay.from_predictions([0, 1, 0], [0, 1, 1], np.full(3, 7.0), n_groups=1)
-    assert equal.cells.edges.mean() == pytest.approx(7)
-    assert np.ptp(equal.cells.edges) == 1
-    assert (equal.cells.right.sum(), equal.cells.wrong.sum()) == (2, 1)
+    assert equal.bins.edges.mean() == pytest.approx(7)
+    assert np.ptp(equal.bins.edges) == 1
+    assert (equal.bins.right.sum(), equal.bins.wrong.sum()) == (2, 1)
 
 
 def test_the_histogram_counts_every_sample_once():
@@ -89,15 +89,15 @@ def test_the_histogram_counts_every_sample_once():
     weight = np.random.default_rng(1).uniform(1, 2, 1000)
     display = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty, sample_weight=weight)
     wrong = y_true != y_pred
-    assert display.cells.right.sum() == pytest.approx(weight[~wrong].sum())
-    assert display.cells.wrong.sum() == pytest.approx(weight[wrong].sum())
+    assert display.bins.right.sum() == pytest.approx(weight[~wrong].sum())
+    assert display.bins.wrong.sum() == pytest.approx(weight[wrong].sum())
     # One sample far away does not flatten it.
-    assert display.cells.edges[-1] < 5
-    middle = (difficulty > display.cells.edges[10]) & (difficulty < display.cells.edges[11])
-    assert display.cells.right[10] == pytest.approx(weight[middle & ~wrong].sum())
+    assert display.bins.edges[-1] < 5
+    middle = (difficulty > display.bins.edges[10]) & (difficulty < display.bins.edges[11])
+    assert display.bins.right[10] == pytest.approx(weight[middle & ~wrong].sum())
     total, part = display.histogram_ax_.patches
-    np.testing.assert_allclose(total.get_data().values, display.cells.right + display.cells.wrong)
-    np.testing.assert_allclose(part.get_data().values, display.cells.wrong)
+    np.testing.assert_allclose(total.get_data().values, display.bins.right + display.bins.wrong)
+    np.testing.assert_allclose(part.get_data().values, display.bins.wrong)
 
 
 def test_bars_are_binomial_intervals():
@@ -168,7 +168,7 @@ def test_groups_of_equal_difficulty_are_one():
     y_pred = (np.random.default_rng(0).random(400) < 0.1 * depth).astype(int)
     display = DifficultyDisplay.from_predictions(y_true, y_pred, depth, n_groups=8)
     np.testing.assert_array_equal(display.difficulty, [1, 2, 4])
-    np.testing.assert_allclose(display.share, [0.5, 0.25, 0.25])
+    np.testing.assert_allclose(display.fraction, [0.5, 0.25, 0.25])
     rate = [y_pred[depth == d].mean() for d in (1, 2, 4)]
     np.testing.assert_allclose(display.error_rate, rate)
     np.testing.assert_allclose(

@@ -119,7 +119,7 @@ def test_none_is_accepted_where_half_are_wrong():
         assert risk_control(confidence, agree, risk=0.05, delta=0.1) == (np.inf, 0, 0, 1.0)
 
 
-def test_counts_in_cells_are_samples_of_equal_confidence():
+def test_counts_in_bins_are_samples_of_equal_confidence():
     rng = np.random.default_rng(5)
     cell, largest = rng.integers(0, 12, 900), np.arange(12) / 11
     correct = rng.random(900) > 0.15 * (1 - largest[cell])
