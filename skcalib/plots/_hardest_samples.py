@@ -218,8 +218,8 @@ class HardestSamplesDisplay(BaseDisplay):
             self._draw_images(n_shown, title, kwargs)
         else:
             self._draw_tables(title)
-        for ax, label in zip(self.axes_[:, 0], ("hardest", "easiest")):
-            ax.set_ylabel(label, fontsize="small")
+        for first, label in zip(self.axes_[:, 0], ("hardest", "easiest")):
+            first.set_ylabel(label, fontsize="small")
         return self
 
     def _draw_images(self, n_shown: int, title: str, kwargs: dict[str, Any]) -> None:
