@@ -94,8 +94,8 @@ class ResidualError:
     square.
     `index` (n_samples, n_columns) has the bin of every sample in every column, out of `n_bins`.
     For one column, `codes` are 0 or 1. Samples of one of the `groups`, numbered from 0, are
-    resampled together. `bandwidth` is that of the smooth error. With `counts`, the weight of a
-    sample is the number of samples that it stands for.
+    resampled together. `bandwidth` is that of the smooth error. With `counts`, a row stands for so
+    many samples of equal weight, and its `weight` is their sum.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class ResidualError:
         groups: NDArray[np.intp] | None = None,
         bandwidth: float = 0.0,
         squared: bool = False,
-        counts: bool = False,
+        counts: NDArray[np.float64] | None = None,
     ) -> None:
         self.rule, self.norm, self.bandwidth, self.squared = rule, norm, bandwidth, squared
         self.counts = counts
@@ -129,6 +129,10 @@ class ResidualError:
         needs_weight, debiased = norm != "l1" and rule != "ks", rule == "debiased"
         self._bin_weight = self._make_matrix(np.ones(index.shape)) if needs_weight else None
         self._correct = self._make_matrix(self._is_correct) if debiased else None
+        # Numbers of samples, which the bias depends on.
+        self._size = self._bin_weight
+        if debiased and counts is not None:
+            self._size = self._make_matrix((counts / weight)[:, np.newaxis])
         self.observed = self.draws(np.ones((1, len(index))))
         self.statistic = float(self.errors(self.observed)[0])
 
@@ -161,7 +165,7 @@ class ResidualError:
         """Return the number of samples, or of groups, in every bin of a column."""
         if self.groups is not None:
             bins = np.unique(np.stack([bins, self.groups]), axis=1)[0]
-        return np.bincount(bins, self.weight if self.counts else None, self.n_bins)
+        return np.bincount(bins, self.counts, self.n_bins)
 
     def _make_matrix(self, values: NDArray) -> csr_array:
         """Return weights times values as a matrix (n_samples, n_columns * n_bins).
@@ -247,6 +251,7 @@ class ResidualError:
         once, values = np.ones((1, len(samples))), []
         bin_weight = self._sum_matrix(once, self._bin_weight)
         correct = self._sum_matrix(once, self._correct)
+        size = self._sum_matrix(once, self._size)
         if isinstance(seeds, OneSeed):
             seeds = seeds.several()
         for part in np.array_split(
@@ -256,37 +261,46 @@ class ResidualError:
             signs = np.array([rng.choice([-1.0, 1.0], members.shape[0]) for rng in generators])
             drawn = (signs @ of_groups).reshape(len(part), -1, self.n_bins)
             total = np.full(len(part), self.weight.sum())
-            values += self.errors(self._compute_draws(drawn, bin_weight, correct, total)).tolist()
+            draws = self._compute_draws(drawn, bin_weight, correct, total, size)
+            values += self.errors(draws).tolist()
         return values
 
     def compute_null_variance(self) -> NDArray[np.float64]:
         """Return the variance under calibration of every residual, for bins and the norm "l1".
 
-        It is ``sum_i w_i^2 p_i (1 - p_i) / (sum_i w_i)^2``, with w_i in place of w_i^2 if weights
-        are counts.
+        It is ``sum_i w_i^2 p_i (1 - p_i) / (sum_i w_i)^2`` over the samples that rows stand for.
         """
         predicted = (p.astype(np.float64) for p in self.proba.reshape(self.bins.shape).T)
-        # Samples that a count stands for have independent outcomes.
-        times = 1.0 if self.counts else self.weight
+        # The samples of a row have independent outcomes, and this weight each.
+        times = self.weight if self.counts is None else self.weight / self.counts
         sums = self._sum_by_bin(p * (1 - p) * times for p in predicted)
         return sums.ravel() / self.weight.sum() ** 2
 
     def errors_of_correct(
-        self, predicted: NDArray, bin_weight: NDArray, correct: NDArray
+        self,
+        predicted: NDArray,
+        bin_weight: NDArray,
+        correct: NDArray,
+        size: NDArray | None = None,
     ) -> NDArray[np.float64]:
         """Return the errors for drawn sums `correct` over bins, (n_draws, n_columns, n_bins).
 
         The sums of confidence and of weight, (n_columns, n_bins), are the same for all draws.
+        `size` are the numbers of samples if they are not the weights.
         """
         total = np.full(len(correct), self.weight.sum())
-        return self.errors(self._compute_draws(predicted - correct, bin_weight, correct, total))
+        size = bin_weight if size is None else size
+        return self.errors(
+            self._compute_draws(predicted - correct, bin_weight, correct, total, size)
+        )
 
     def draws(self, counts: NDArray[np.float64]) -> Draws:
         """Return the residuals of samples that are counted as often as `counts`, (n_draws, n)."""
         residual = self._sum_matrix(counts, self._residuals)
         bin_weight = self._sum_matrix(counts, self._bin_weight)
         correct = self._sum_matrix(counts, self._correct)
-        return self._compute_draws(residual, bin_weight, correct, counts @ self.weight)
+        size = self._sum_matrix(counts, self._size)
+        return self._compute_draws(residual, bin_weight, correct, counts @ self.weight, size)
 
     def _sum_matrix(self, counts: NDArray[np.float64], matrix: csr_array | None) -> Any:
         """Return sums over bins, (n_draws, n_columns, n_bins), of samples counted `counts` times.
@@ -298,12 +312,13 @@ class ResidualError:
         return (counts @ matrix).reshape(len(counts), -1, self.n_bins)
 
     def _compute_draws(
-        self, residual: Any, bin_weight: Any, correct: Any, total: NDArray[np.float64]
+        self, residual: Any, bin_weight: Any, correct: Any, total: NDArray[np.float64], size: Any
     ) -> Draws:
         """Return the residuals whose norm is the error, and the bias of the debiased error.
 
         `residual`, `bin_weight` and `correct` are sums over bins of the weight times confidence
-        minus correctness, 1 and correctness; `total` is the sum of all weights.
+        minus correctness, 1 and correctness; `total` is the sum of all weights, and `size` the
+        number of samples in the bins.
         """
         total, no_bias = total[:, np.newaxis, np.newaxis], np.zeros(len(residual))
         if self.rule == "ks":
@@ -323,9 +338,9 @@ class ResidualError:
         if self.rule != "debiased":
             return Draws(residuals, no_bias)
         # A bin of one sample has no unbiased estimate and counts 0.
-        several = bin_weight > 1
+        several = size > 1
         accuracy = correct / divisor
-        variance = bin_weight * accuracy * (1 - accuracy) / np.where(several, bin_weight - 1, 1.0)
+        variance = bin_weight * accuracy * (1 - accuracy) / np.where(several, size - 1, 1.0)
         return Draws(residuals * several, (variance * several / total).sum(axis=(1, 2)))
 
     def errors(self, draws: Draws, shape: Any = 0.0, scale: float = 0.0) -> NDArray[np.float64]:
@@ -389,62 +404,81 @@ def merge_rows(error: ResidualError) -> ResidualError:
     """Return the error of very many samples as a :class:`MergedError`, others as they are."""
     n_samples, n_columns = error.bins.shape
     plain = error.groups is None and n_columns == 1 and not np.ptp(error.weight)
-    if not plain or error.counts or n_samples < _MERGED or error.weight[0] != 1:
+    merges = plain and error.counts is None and n_samples >= _MERGED
+    if not merges or error.weight[0] != 1:
         return error
     step = np.minimum((error.proba.ravel() * _MOST_STEPS).astype(np.intp), _MOST_STEPS - 1)
     key = 2 * (_MOST_STEPS * error.bins[:, 0].astype(np.intp) + step) + (error.codes == 1)
-    _, first, place, count = np.unique(
+    _, first, place, n_rows = np.unique(
         key, return_index=True, return_inverse=True, return_counts=True
     )
+    count = n_rows.astype(np.float64)
     proba = np.bincount(place, error.proba.ravel()) / count
-    samples = error.bins[first], error.n_bins, error.codes[first], proba, count.astype(float)
+    samples = error.bins[first], error.n_bins, error.codes[first], proba, count
     return MergedError(
         error.rule,
         error.norm,
         *samples,
         bandwidth=error.bandwidth,
         squared=error.squared,
-        counts=True,
+        counts=count,
     )
 
 
-def make_binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> ResidualError:
-    """Return the error of sums over bins, (3, n_bins), of weights that count samples.
+def make_binned_error(
+    rule: str, norm: str, sums: NDArray[np.float64], norms: NDArray[np.float64]
+) -> ResidualError:
+    """Return the error of sums over bins, (3, n_bins).
 
-    Two rows stand for a bin: one for all correct samples, one for all wrong ones.
+    Two rows stand for a bin: one for all correct samples, one for all wrong ones. `norms`,
+    (2, n_bins), are the Euclidean norms of the weights of each, and say how many samples of equal
+    weight have the same variance.
     """
-    count, confidence, correct = sums[:, sums[0] > 0]
-    n_bins = len(count)
-    weight = np.concatenate([correct, np.maximum(count - correct, 0)])
-    some = weight > 0
+    some = sums[0] > 0
+    (total, confidence, correct), n_bins = sums[:, some], int(some.sum())
+    weight = np.concatenate([correct, np.maximum(total - correct, 0)])
+    counts = count_effective(weight, norms[:, some].ravel())
     index, codes = np.tile(np.arange(n_bins), 2), np.repeat([1, 0], n_bins)
-    proba = np.clip(np.tile(confidence / count, 2), 0, 1)
+    proba, some = np.clip(np.tile(confidence / total, 2), 0, 1), counts > 0
     samples = index[some, np.newaxis], n_bins, codes[some], proba[some], weight[some]
-    error = ResidualError(rule, norm, *samples, counts=True)
-    return error
+    return ResidualError(rule, norm, *samples, counts=counts[some])
+
+
+def count_effective(weight: NDArray[np.float64], norm: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the effective numbers of samples, (sum w)^2 / sum w^2, of sums and norms of weights.
+
+    Equal weights give whole numbers, without rounding.
+    """
+    counts = np.square(np.divide(weight, norm, out=np.zeros_like(weight), where=norm > 0))
+    whole = np.rint(counts)
+    return np.where(np.abs(counts - whole) <= 1e-9 * whole, whole, counts)
 
 
 def draw_binned(error: ResidualError, n_draws: int, rng: np.random.Generator) -> list[Draws]:
-    """Return the bootstrap of a :func:`binned_error`, from its sums alone.
+    """Return the bootstrap of a :func:`make_binned_error`, from its sums alone.
 
     The numbers of right and wrong samples of the bins are multinomial. Within a bin, the
     confidence counts as constant.
     """
-    total = error.weight.sum()
-    drawn = rng.multinomial(round(total), error.weight / total, size=n_draws)
-    return [error.draws(drawn / error.weight)]
+    counts: Any = error.counts
+    drawn = rng.multinomial(round(counts.sum()), counts / counts.sum(), size=n_draws)
+    return [error.draws(drawn / counts)]
 
 
 def draw_null_errors_of_bins(
-    error: ResidualError, sums: NDArray[np.float64], n_draws: int, rng: np.random.Generator
+    error: ResidualError,
+    sums: NDArray[np.float64],
+    norms: NDArray[np.float64],
+    n_draws: int,
+    rng: np.random.Generator,
 ) -> list[float]:
     """Return the errors of labels drawn with the mean confidence of every bin."""
-    count, confidence, _ = sums[:, sums[0] > 0]
-    predicted = np.clip(confidence / count, 0, 1)
-    correct = rng.binomial(
-        np.rint(count).astype(np.int64), predicted, size=(n_draws, 1, len(count))
-    )
-    return error.errors_of_correct(confidence, count, correct.astype(np.float64)).tolist()
+    some = sums[0] > 0
+    total, confidence, _ = sums[:, some]
+    counts = np.rint(count_effective(total, np.hypot(*norms[:, some])))
+    predicted = np.clip(confidence / total, 0, 1)
+    correct = rng.binomial(counts.astype(np.int64), predicted, size=(n_draws, 1, len(total)))
+    return error.errors_of_correct(confidence, total, correct * (total / counts), counts).tolist()
 
 
 def draw_counts(seed: Any, n: int, groups: NDArray[np.intp] | None) -> NDArray[np.intp]:

@@ -60,7 +60,7 @@ def mean_test(
 
     Two-sided: twice the smaller tail. `effect` is the design effect of samples that belong
     together: n of them count as n / effect independent ones. A row stands for `count` samples of
-    this probability, and its outcome is their mean.
+    this probability and weight, and its outcome is their mean.
     """
     x, w, n, s = _prepared(outcome, proba, weight, effect, count)
     tails = (_tail(x, w, n, s), _tail(-x, w, n, float(w @ n) - s))
@@ -111,11 +111,11 @@ def _prepared(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
     """Return logits x, weights w of mean 1, numbers n of samples with them, and the sum s."""
     x = logit(np.clip(proba.astype(np.float64), SMALLEST, 1 - SMALLEST))
-    if weight is not None:
-        w = weight / weight.mean()
-        return x, w, np.full(len(x), 1 / effect), float(w @ outcome) / effect
-    if count is not None:
-        return x, np.ones(len(x)), count / effect, float(count @ outcome) / effect
+    if weight is not None or count is not None:
+        n = np.ones(len(x)) if count is None else count
+        weight = np.ones(len(x)) if weight is None else weight
+        w = weight * (n.sum() / (weight @ n))
+        return x, w, n / effect, float(w * n @ outcome) / effect
     if len(x) > MANY:
         place = np.rint(100 * x).astype(np.intp)
         least = int(place.min())
@@ -256,15 +256,19 @@ def compute_binned_interval(
     rule: str,
     norm: str,
     sums: NDArray[np.float64],
+    norms: NDArray[np.float64],
     confidence_level: float,
     n_resamples: int,
     random_state: Any,
 ) -> tuple[float, float]:
-    """Return the interval of the error of sums over bins, whose weights count samples."""
-    error = make_binned_error(rule, norm, sums)
+    """Return the interval of the error of sums over bins.
+
+    `norms` are the Euclidean norms of the weights of correct and of wrong samples.
+    """
+    error = make_binned_error(rule, norm, sums, norms)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     drawn = draw_binned(error, n_resamples, rng)
-    by_chance = draw_null_errors_of_bins(error, sums, n_resamples, rng)
+    by_chance = draw_null_errors_of_bins(error, sums, norms, n_resamples, rng)
     resampled = Resampled(error.statistic, error.statistic, error)
     bootstrap = partial(draw_binned, n_draws=n_resamples, rng=rng)
     return compute_interval(resampled, drawn, [by_chance], confidence_level, bootstrap)
@@ -376,10 +380,12 @@ class Inversion:
         if error.groups is not None:
             weighted = error.weight / error.weight.mean() * (correct - proba)
             effect = compute_design_effect(weighted, error.groups)
-        if error.counts:
-            return mean_range(correct, proba, None, 1 - 2 * tail, effect, count=error.weight)
-        weight = error.weight if np.ptp(error.weight) > 0 else None
-        return mean_range(correct, proba, weight, 1 - 2 * tail, effect)
+        counts = error.counts
+        weight = error.weight if counts is None else error.weight / counts
+        equal = counts is None and not np.ptp(weight)
+        return mean_range(
+            correct, proba, None if equal else weight, 1 - 2 * tail, effect, count=counts
+        )
 
 
 def estimate_sizes(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -476,7 +482,9 @@ def calibration_error_interval(
     groupwise_calibration_error : The interval of every group.
     compare_calibration : The interval of the difference of two models.
 
-    Notes ----- The errors of this package are norms of residuals. A bootstrap sample has the
+    Notes
+    -----
+    The errors of this package are norms of residuals. A bootstrap sample has the
     residuals of the samples plus noise, so adding t - 1 times the residuals of the samples gives
     errors that would be observed if the true residuals were t times these. The interval consists
     of the true errors for all t at which the observed error lies between the quantiles of those
@@ -591,7 +599,9 @@ def calibration_test(
     calibration_error_interval : How large the error may be.
     groupwise_calibration_error : A corrected p-value for every group.
 
-    Notes ----- With `groups`, the error is also compared with errors of residuals (confidence
+    Notes
+    -----
+    With `groups`, the error is also compared with errors of residuals (confidence
     minus correctness) with a random sign for every group: if the model is calibrated, the
     residuals of a group have mean 0 however alike its samples are (the wild bootstrap [2]_). The
     p-value is the larger of the two, since rare errors may not have occurred among the samples.

@@ -14,7 +14,7 @@ from ..utils._compat import print_elapsed
 from ..utils._proba import LOSS_FLOOR, add_unseen
 from . import _sections, _tests
 from ._constants import LEVEL, N_BINS, OF_PAIRS
-from ._data import ReportData, mean, mean_interval
+from ._data import ReportData, count_effective, mean, mean_interval
 from ._document import (
     Document,
     Section,
@@ -85,11 +85,11 @@ def _interval(
     A few samples may miss rare, large losses. So the variance is at least that of labels drawn
     from `proba`, in which no label has probability 0.
     """
-    proba = add_unseen(proba, data.weights.sum())
+    proba = add_unseen(proba, count_effective(data.weights))
     first, second = (mean((proba * scores**k).sum(axis=1), data.weights) for k in (1, 2))
     of_labels = data.per_sample(scores)
-    weights = data.weights / data.effect(of_labels)
-    return mean_interval(of_labels, weights, level, second - first**2)
+    effect = data.effect(of_labels)
+    return mean_interval(of_labels, data.weights, effect, level, second - first**2)
 
 
 def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:

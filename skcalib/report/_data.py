@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -160,14 +159,24 @@ class ReportData:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples behind the averages: those here or, with `total`, all."""
-        return len(self.codes) if self.total is None else round(self.total.sums_[0].sum())
+        """Number of samples behind the averages: those here or, with `total`, all.
 
-    def sums(self, view: str) -> NDArray[np.float64] | None:
-        """Return the sums over bins of "answers" or of the "positive" class; None without."""
+        Sums with weights give the effective number.
+        """
+        if self.total is None:
+            return len(self.codes)
+        weight, norm = self.total.sums_[0].sum(), np.linalg.norm(self.total.weight_norms_)
+        return max(round((weight / norm) ** 2), 1)
+
+    def sums(self, view: str) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return the sums over bins of "answers" or of the "positive" class; None without.
+
+        With them the effective number of samples of every bin.
+        """
         if self.summed != view or self.total is None:
             return None
-        return self.total.sums_[:, self.total.sums_[0] > 0]
+        some = self.total.sums_[0] > 0
+        return self.total.sums_[:, some], self.total.n_effective_[some]
 
     @property
     def predictions(self) -> dict[str, Any]:
@@ -368,7 +377,9 @@ def diagnose_predictions(
     )
 
 
-def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayLike) -> None:
+def check_sums(
+    total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayLike, sample_weight: Any = None
+) -> None:
     """Check the accumulator; warn if the samples are not a random part of what it summed."""
     if not isinstance(total, CalibrationAccumulator):
         raise TypeError(
@@ -381,12 +392,13 @@ def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayL
         )
     if not total.sums_[0].any():
         raise ValueError("accumulator must have samples, got none: call its update first.")
-    # `update` of a copy checks columns and classes.
-    part = copy(total).update(y_true, y_proba).sums_ - total.sums_
-    (size, *of_part), (n, *of_all) = part.sum(axis=1), total.sums_.sum(axis=1)
+    # `update` checks columns and classes.
+    part = total._empty().update(y_true, y_proba, sample_weight=sample_weight)
+    (weight, *of_part), (n, *of_all) = part.sums_.sum(axis=1), total.sums_.sum(axis=1)
+    size = (weight / np.linalg.norm(part.weight_norms_)) ** 2
     for what, of_rows, of_sums in zip(("mean confidence", "accuracy"), of_part, of_all):
         # Of all numbers in [0, 1] with this mean, 0 and 1 have the largest variance.
-        found, expected = of_rows / size, of_sums / n
+        found, expected = of_rows / weight, of_sums / n
         if abs(found - expected) > FAR * np.sqrt(max(expected * (1 - expected), 1 / size) / size):
             warn(
                 f"y_true and y_proba must be a random part of what was accumulated: their {what} "
@@ -457,14 +469,22 @@ def _seed(random_state: Any) -> int:
     return int(rng.randint(np.iinfo(np.int32).max))
 
 
-def fraction(of: NDArray[Any], weights: NDArray[np.float64]) -> dict[str, float]:
-    """Return a weighted fraction with its Clopper-Pearson interval; weights count as samples.
+def count_effective(weights: NDArray[np.float64]) -> float:
+    """Return the effective number of samples of these weights, ``(sum w)^2 / sum w^2``."""
+    return float(weights.sum() ** 2 / (weights @ weights)) if weights.any() else 0.0
+
+
+def fraction(
+    of: NDArray[Any], weights: NDArray[np.float64], n_effective: float | None = None
+) -> dict[str, float]:
+    """Return a weighted fraction with the Clopper-Pearson interval of the effective number.
 
     For soft labels, which vary less than labels, the interval is conservative.
     """
     total = weights.sum()
     value = min(float(weights @ of / total), 1.0) if total else float("nan")
-    low, high = binomial_interval(np.array([value]), np.array([total]), LEVEL)
+    n = count_effective(weights) if n_effective is None else n_effective
+    low, high = binomial_interval(np.array([value]), np.array([n]), LEVEL)
     return {"value": value, "low": float(low[0]), "high": float(high[0])}
 
 
@@ -474,14 +494,21 @@ def mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
 
 
 def mean_interval(
-    x: NDArray[np.float64], weights: NDArray[np.float64], level: float = LEVEL, least: float = 0.0
+    x: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    effect: float = 1.0,
+    level: float = LEVEL,
+    least: float = 0.0,
 ) -> dict[str, float]:
-    """Return a mean with a normal interval, for a variance of at least `least`."""
-    total, center = weights.sum(), mean(x, weights)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = max((weights @ (x - center) ** 2) / (total - 1), least)
-    # One sample has no spread.
-    half = ndtri((1 + level) / 2) * np.sqrt(variance / total) if total > 1 else np.inf
+    """Return a weighted mean with a normal interval, for a variance of at least `least`.
+
+    `effect` is the design effect of groups.
+    """
+    n, center = count_effective(weights) / effect, mean(x, weights)
+    if n <= 1:  # one sample has no spread
+        return {"value": center, "low": -np.inf, "high": np.inf}
+    variance = max((weights @ (x - center) ** 2) / weights.sum() * n / (n - 1), least)
+    half = ndtri((1 + level) / 2) * np.sqrt(variance / n)
     return {"value": center, "low": float(center - half), "high": float(center + half)}
 
 

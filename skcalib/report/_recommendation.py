@@ -68,7 +68,7 @@ def _knows_labels(data: ReportData) -> bool:
     of_class = np.column_stack([data.of_class(k) for k in range(len(data.classes))])
     frequency = data.weights @ of_class / data.weights.sum()
     gain = data.per_sample(data.proba) - data.proba @ frequency
-    return mean_interval(gain, data.weights / data.effect(gain), level=0.9)["low"] > 0
+    return mean_interval(gain, data.weights, data.effect(gain), level=0.9)["low"] > 0
 
 
 def _calibrate_out_of_fold(
@@ -116,7 +116,7 @@ def _score_calibrator(
         "expected_calibration_error": expected_calibration_error(**predictions, n_bins=N_BINS),
         "log_loss": mean(losses, data.weights),
         "log_loss_difference": mean_interval(
-            losses - before, data.weights / data.effect(losses - before)
+            losses - before, data.weights, data.effect(losses - before)
         ),
     }
 

@@ -128,8 +128,8 @@ class CalibrationReport:
             Which samples belong together, such as those of a patient: names or numbers.
             Intervals, tests, thresholds and calibrators account for it.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; a weight of k counts as k samples. The tests count a sample as
-            one outcome whatever its weight, and counts of samples ignore weights.
+            Weights of the samples, in any unit. A sample is one outcome whatever its weight: tests
+            and intervals count ``(sum w)^2 / sum w^2`` samples.
         tolerance : float, default=0.05
             Largest error that does not matter, in (0, 1); twice as large for a group or class. A
             significant error that is surely smaller is reported as small. With two classes, it is
@@ -220,6 +220,7 @@ class CalibrationReport:
         *,
         images: Any = None,
         by: Any = None,
+        sample_weight: ArrayLike | None = None,
         tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
@@ -242,11 +243,15 @@ class CalibrationReport:
             probability of the positive class to both: the page is about it.
         images, by, tolerance, title, random_state, verbose : of :meth:`from_estimator`
             `images` and `by` are those of the part.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the part, if the accumulator got weights: the part must have been drawn
+            whatever the weights of its samples. They may be in another unit.
 
         Returns
         -------
         report : CalibrationReport
-            The report. Weights that the accumulator got count as numbers of samples.
+            The report. If the accumulator got weights, its number of samples is the effective
+            one, ``(sum w)^2 / sum w^2``.
 
         Raises
         ------
@@ -272,12 +277,13 @@ class CalibrationReport:
         >>> CalibrationReport.from_accumulator(total, y[::20], proba[::20])
         CalibrationReport: It is overconfident: it says 82 % and is right 74 % of the time.
         """
-        check_sums(accumulator, y_true, y_proba)
+        check_sums(accumulator, y_true, y_proba, sample_weight)
         data = read_data(
             y_true,
             y_proba,
             labels=accumulator.classes_,
             by=by,
+            sample_weight=sample_weight,
             shown=images,
             tolerance=tolerance,
             title=title,

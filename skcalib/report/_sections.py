@@ -38,7 +38,7 @@ from ._constants import (
     RISKS,
     SPREADS,
 )
-from ._data import ReportData, fraction, mean, thin_curve
+from ._data import ReportData, count_effective, fraction, mean, thin_curve
 from ._document import (
     NONE,
     Chart,
@@ -165,14 +165,13 @@ def make_groups_section(results: dict[str, Any]) -> Section | None:
 
 def compute_overview(data: ReportData) -> dict[str, Any]:
     """Return number of samples and classes, accuracy, mean confidence, overconfidence."""
-    accuracy, confidence = (
-        fraction(data.correct, data.weights),
-        mean(data.confidence, data.weights),
-    )
+    confidence = mean(data.confidence, data.weights)
+    accuracy = fraction(data.correct, data.weights, _count_independent(data))
     sums = data.sums("answers")
     if sums is not None:
-        total, predicted, right = sums.sum(axis=1)
-        accuracy = fraction(np.array([True, False]), np.array([right, total - right]))
+        total, predicted, right = sums[0].sum(axis=1)
+        weights = np.array([right, total - right])
+        accuracy = fraction(np.array([True, False]), weights, data.n_samples)
         confidence = predicted / total
     count = np.array([data.weights @ data.of_class(k) for k in range(len(data.classes))])
     return {
@@ -190,6 +189,12 @@ def compute_overview(data: ReportData) -> dict[str, Any]:
             "value": count.max() / count.sum(),
         },
     }
+
+
+def _count_independent(data: ReportData) -> float:
+    """Return the effective number of independent answers, with weights and groups."""
+    weighted = data.weights * (data.correct - mean(data.correct.astype(np.float64), data.weights))
+    return count_effective(data.weights) / data.effect(weighted)
 
 
 def count_resamples(n_samples: int) -> int:
@@ -234,11 +239,8 @@ def _compute_interval(data: ReportData, predictions: dict[str, Any]) -> tuple[fl
         return calibration_error_interval(
             **predictions, n_bins=N_BINS, groups=data.groups, **draws
         )
-    weight = data.weight
-    if weight is not None:  # sums count samples: scale weights to the effective number
-        weight = weight * (weight.sum() / (weight @ weight))
     sums = CalibrationAccumulator(N_BINS, labels=predictions["labels"])
-    sums.update(predictions["y_true"], predictions["y_proba"], sample_weight=weight)
+    sums.update(predictions["y_true"], predictions["y_proba"], sample_weight=data.weight)
     return sums.interval(**draws)
 
 
@@ -323,7 +325,7 @@ def compute_selective(data: ReportData) -> dict[str, Any]:
     table = _compute_thresholds(data, [risk for risk in RISKS if risk < error_rate][-N_RISKS:])
     half = [entry for entry in table if entry["risk"] <= error_rate / 2]
     return {
-        "n_samples": float(data.weights.sum()),
+        "n_samples": count_effective(data.weights),
         "error_rate": error_rate,
         "table": table,
         "promise": half[-1] if half else None,
@@ -601,9 +603,10 @@ def _note_weights(data: ReportData) -> str | None:
         return None
     left_out = data.n_given - len(data.codes)
     sentence = (
-        f"Weights: a weight of k counts as k samples, {data.weight.sum():.6g} in all. The tests "
-        "take a sample for one outcome whatever its weight; the hardest samples and the counts "
-        "ignore weights."
+        f"Weights: {count(len(data.codes))} samples count as "
+        f"{count(round(count_effective(data.weight)))} of equal weight, (sum w)^2 / sum w^2, in "
+        "tests and intervals, whatever the unit of the weights. The hardest samples and the "
+        "counts ignore weights."
     )
     return sentence + (f" {left_out} samples of weight 0 are left out." if left_out else "")
 

@@ -284,22 +284,25 @@ def _test_mean(
     )
 
 
-def _use_sums(sums: NDArray[np.float64] | None, test: MeanTest) -> MeanTest:
+def _use_sums(
+    sums: tuple[NDArray[np.float64], NDArray[np.float64]] | None, test: MeanTest
+) -> MeanTest:
     """Return the test computed from sums over bins, if there are any.
 
     All samples of a bin get their mean probability, which can only increase the variance.
     """
     if sums is None:
         return test
-    size, predicted, outcomes = sums
+    (size, predicted, outcomes), count = sums
     proba, outcome, n = np.clip(predicted / size, 0, 1), outcomes / size, size.sum()
-    low, high = mean_range(outcome, proba, None, 1 - test.level, count=size)
+    weight = size / count  # of every sample of a bin
+    low, high = mean_range(outcome, proba, weight, 1 - test.level, count=count)
     return MeanTest(
         of=test.of,
         predicted=float(predicted.sum() / n),
         observed={"value": float(outcomes.sum() / n), "low": low, "high": high},
-        pvalue=mean_test(outcome, proba, None, count=size),
-        standard_error=float(np.sqrt(size @ (proba * (1 - proba))) / n),
+        pvalue=mean_test(outcome, proba, weight, count=count),
+        standard_error=float(np.sqrt(size * weight @ (proba * (1 - proba))) / n),
         level=test.level,
     )
 

@@ -1,3 +1,4 @@
+import json
 import pickle
 from functools import reduce
 
@@ -20,6 +21,7 @@ from skcalib.metrics import (
     reliability_curve,
     smooth_calibration_error,
 )
+from skcalib.utils import SkcalibWarning
 
 METRICS = (
     "classwise_calibration_error",
@@ -364,10 +366,9 @@ def test_interval_of_a_nearly_perfect_model_without_errors_begins_at_0(said):
 
 
 def test_interval_of_a_stream_of_a_billion_samples():
-    accumulator = CalibrationAccumulator(10).update([0, 1], [0.35, 0.75])
-    accumulator.sums_ = accumulator.sums_ * 0
-    accumulator.sums_[:, 3] = 4e8, 1.4e8, 1.5e8
-    accumulator.sums_[:, 7] = 6e8, 4.5e8, 4.4e8
+    y, proba, counts = [1, 0, 1, 0], [0.35, 0.35, 0.75, 0.75], [1.5e8, 2.5e8, 4.4e8, 1.6e8]
+    accumulator = CalibrationAccumulator(10)
+    accumulator.update(y, proba, sample_weight=counts, frequency_weight=True)
     low, high = accumulator.interval(random_state=0)
     # ECE = (1e7 + 1e7) / 1e9; its standard error is 1.5e-5.
     assert low == pytest.approx(0.02, abs=6e-5)
@@ -410,3 +411,84 @@ def test_the_ks_error_is_that_of_the_function_up_to_the_gaps_of_a_cell(n_classes
     exact = ks_calibration_error(y, stated)
     stream = CalibrationAccumulator(metrics=["ks_calibration_error"]).update(y, stated)
     assert stream.result("ks_calibration_error") == pytest.approx(exact, abs=1e-15)
+
+
+def survey(n=600, seed=0):
+    """A calibrated model, sampled with unlike probabilities: labels, risks, inverse weights."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 3, size=6 * n)
+    inclusion = 0.03 + 0.5 * rng.random(6 * n) ** 4
+    kept = rng.random(6 * n) < inclusion
+    p = p[kept]
+    return (rng.random(len(p)) < p).astype(int), p, 1 / inclusion[kept]
+
+
+def test_weights_of_merged_parts_count_as_effective_numbers_of_samples():
+    y, p, weight = survey()
+    cuts = np.array_split(np.arange(len(y)), 3)
+    parts = [CalibrationAccumulator() for _ in cuts]
+    for part, rows, scale in zip(parts, cuts, (1.0, 5.0, 0.2)):
+        part.update(y[rows], p[rows], sample_weight=scale * weight[rows])
+    total = sum(parts)
+    merged = weight * np.repeat([1.0, 5.0, 0.2], [len(rows) for rows in cuts])
+    index = np.minimum((p * 15).astype(int), 14)
+    expected = np.bincount(index, merged) ** 2 / np.bincount(index, merged**2)
+    np.testing.assert_allclose(total.n_effective_[: len(expected)], expected, rtol=1e-9)
+    # Other units of the weights change nothing.
+    scaled = CalibrationAccumulator().update(y, p, sample_weight=1e-200 * merged)
+    found = [x.interval(random_state=0) for x in (total, scaled)]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+    rows = calibration_error_interval(y, p, sample_weight=merged, random_state=0)
+    assert found[0] == pytest.approx(rows, abs=0.12 * (rows[1] - rows[0]))
+
+
+@pytest.mark.slow
+def test_the_interval_of_weighted_sums_holds_and_accuses_few_calibrated_models():
+    accused = 0
+    for seed in range(60):
+        y, p, weight = survey(seed=seed)
+        first = CalibrationAccumulator().update(y[::2], p[::2], sample_weight=weight[::2])
+        total = first.update(y[1::2], p[1::2], sample_weight=9 * weight[1::2])
+        accused += total.interval(n_resamples=99, random_state=seed)[0] > 0
+    assert accused <= 6  # at a level of .025, .997 of the time
+
+
+def test_frequency_weights_are_numbers_of_samples(data):
+    y, proba, _ = data
+    counts = np.random.default_rng(0).integers(0, 4, size=len(y))
+    table = CalibrationAccumulator().update(y, proba, sample_weight=counts, frequency_weight=True)
+    every = CalibrationAccumulator().update(np.repeat(y, counts), np.repeat(proba, counts, axis=0))
+    np.testing.assert_allclose(table.sums_, every.sums_)
+    np.testing.assert_allclose(table.weight_norms_, every.weight_norms_)
+    np.testing.assert_array_equal(table.n_effective_, every.sums_[0])
+    assert table.interval(random_state=0) == pytest.approx(every.interval(random_state=0))
+    with pytest.raises(ValueError, match=r"^frequency_weight must be True if .*, got 3\.$"):
+        table.update(y, proba, frequency_weight=3)
+
+
+def test_weights_in_chunks_have_the_norms_of_the_whole():
+    da = pytest.importorskip("dask.array")
+    y, p, weight = survey()
+    chunks = [da.from_array(values, chunks=150) for values in (y, p, weight)]
+    for counts in (False, True):
+        whole = CalibrationAccumulator(labels=[0, 1])
+        whole.update(y, p, sample_weight=weight, frequency_weight=counts)
+        parts = CalibrationAccumulator(labels=[0, 1]).update(
+            *chunks[:2], sample_weight=chunks[2], frequency_weight=counts
+        )
+        np.testing.assert_allclose(parts.weight_norms_, whole.weight_norms_, rtol=1e-12)
+
+
+def test_text_of_format_1_is_read_and_says_what_it_lacks():
+    y, p, _ = survey()
+    stream = CalibrationAccumulator().update(y, p)
+    state = json.loads(stream.to_json())
+    del state["weight_norms_"]
+    state["format"] = state["format"].replace("2", "1")
+    with pytest.warns(SkcalibWarning, match="format 1, without the norms of weights"):
+        found = CalibrationAccumulator.from_json(json.dumps(state))
+    # Without weights nothing is lost.
+    assert found.interval(random_state=0) == stream.interval(random_state=0)
+    state = json.loads(stream.to_json()) | {"weight_norms_": [[1.0]]}
+    with pytest.raises(ValueError, match="not those of its bins"):
+        CalibrationAccumulator.from_json(json.dumps(state))

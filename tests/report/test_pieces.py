@@ -44,17 +44,18 @@ def test_fractions_and_means_by_hand():
     of, mass = np.array([1.0, 0.0, 1.0]), np.array([3.0, 4.0, 5.0])
     found = _data.fraction(of, mass)
     assert found["value"] == pytest.approx(8 / 12)
-    assert found["low"] == pytest.approx(beta.ppf(0.005, 8, 5))
-    assert found["high"] == pytest.approx(beta.ppf(0.995, 9, 4))
+    n = 12**2 / (9 + 16 + 25)  # effective
+    assert found["low"] == pytest.approx(beta.ppf(0.005, n * 2 / 3, n / 3 + 1))
+    assert found["high"] == pytest.approx(beta.ppf(0.995, n * 2 / 3 + 1, n / 3))
     assert np.isnan(_data.fraction(of, np.zeros(3))["value"])
     assert np.isnan(_data.mean(of, np.zeros(3)))
     assert _data.fraction(np.ones(3), np.full(3, 0.1))["value"] == 1
     x = np.array([1.0, 4.0, 7.0])
     center = (3 + 16 + 35) / 12
-    variance = mass @ (x - center) ** 2 / 11
+    variance = mass @ (x - center) ** 2 / 12 * n / (n - 1)
     for least in (0.0, 2 * variance):
-        found = _data.mean_interval(x, mass, 0.9, least)
-        half = norm.ppf(0.95) * np.sqrt(max(variance, least) / 12)
+        found = _data.mean_interval(x, 10 * mass, level=0.9, least=least)
+        half = norm.ppf(0.95) * np.sqrt(max(variance, least) / n)
         assert found["value"] == pytest.approx(center)
         assert (found["low"], found["high"]) == pytest.approx((center - half, center + half))
     one = _data.mean_interval(np.ones(1), np.ones(1))
@@ -355,7 +356,8 @@ def test_weights_of_0_are_counted():
             [0, 1] * 10, np.linspace(0.1, 0.9, 20), labels=[0, 1], sample_weight=weight
         )
         text = _sections._note_weights(data)
-        assert f"{sum(weight):g} in all" in text
+        n = round(sum(weight) ** 2 / sum(w * w for w in weight))
+        assert f"count as {n} of equal weight" in text
         assert ("left out" in text) == (said is not None)
         assert said is None or said in text
     assert _sections._note_weights(made(20)) is None

@@ -154,7 +154,7 @@ def test_positive_class_by_name(binary):
     assert "probability of class benign" in report.to_markdown()
 
 
-def test_weights_count_samples(predictions):
+def test_weighted_values_are_those_of_repeated_samples(predictions):
     y, proba = predictions
     y, proba = y[:200], proba[:200]
     weight = np.tile([0, 1, 2, 3], 50)
@@ -176,8 +176,12 @@ def test_weights_count_samples(predictions):
 
 def _forget_sizes(result):
     for entry in result if isinstance(result, list) else [result]:
+        # Repeated samples are more than weighted ones: intervals are narrower.
         for name in ("n_samples", "n_predicted", "total_weight"):
             entry.pop(name, None)
+        for name in ("accuracy", "recall", "precision"):
+            if name in entry:
+                entry[name] = entry[name]["value"]
 
 
 def _flat(value):

@@ -9,6 +9,7 @@ from skcalib.datasets import make_predictions
 from skcalib.metrics import CalibrationAccumulator, expected_calibration_error
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
+from skcalib.report._sections import compute_overview
 from skcalib.report._tests import run_group_tests
 from skcalib.utils import SkcalibWarning
 
@@ -108,3 +109,48 @@ def test_sums_of_another_kind_are_refused():
         page(summed(y, proba), y > 0, proba[:, 1])
     with pytest.raises(ValueError, match="y_true must"):
         page(summed(y, proba), y + 1, proba)
+
+
+def in_survey(seed, n=600):
+    """A calibrated model, sampled with unlike probabilities: labels, risks, inverse weights."""
+    rng = np.random.default_rng(seed)
+    p = 1 / (1 + np.exp(0.8 - 1.5 * rng.normal(size=6 * n)))
+    inclusion = 0.02 + 0.4 / (1 + np.exp(1 - 1.5 * rng.normal(size=6 * n)))
+    kept = rng.random(6 * n) < inclusion
+    return (rng.random(kept.sum()) < p[kept]).astype(int), p[kept], 1 / inclusion[kept]
+
+
+@pytest.mark.slow
+def test_weighted_samples_count_by_their_effective_number_by_sums_and_by_rows():
+    truth = 1 / (1 + np.exp(0.8 - 1.5 * np.random.default_rng(0).normal(size=200_000)))
+    accuracy, accused, missed = np.maximum(truth, 1 - truth).mean(), 0, 0
+    for seed in range(16):
+        y, p, weight = in_survey(seed)
+        total = CalibrationAccumulator().update(y[::2], p[::2], sample_weight=weight[::2])
+        total.update(y[1::2], p[1::2], sample_weight=9 * weight[1::2])
+        of_sums = {"total": total, "summed": "positive"}
+        weight[1::2] *= 9
+        data = read_data(y, p, labels=[0, 1], sample_weight=weight, **of_sums)
+        assert data.n_samples == round(weight.sum() ** 2 / (weight @ weight))
+        accused += run_group_tests(data)[0].significant
+        found = compute_overview(data)["accuracy"]
+        missed += not found["low"] <= accuracy <= found["high"]
+    assert accused <= 2  # at a level of .01, .9995 of the time
+    assert missed <= 2
+
+
+def test_a_weighted_part_of_weighted_sums_is_a_random_one():
+    rng = np.random.default_rng(0)
+    y, p, _ = in_survey(0, n=6000)
+    weight = np.exp(3 * p)
+    total = CalibrationAccumulator().update(y, p, sample_weight=weight)
+    part = rng.choice(len(y), 900, replace=False)
+    with pytest.warns(SkcalibWarning, match="must be a random part"):
+        CalibrationReport.from_accumulator(total, y[part], p[part])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SkcalibWarning)
+        page = CalibrationReport.from_accumulator(
+            total, y[part], p[part], sample_weight=weight[part]
+        )
+    n = round(weight.sum() ** 2 / (weight @ weight))
+    assert page.results_["overview"]["n_samples"] == n
