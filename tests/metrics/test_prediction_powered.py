@@ -44,23 +44,30 @@ def expected(proxy, proba, rows, y_checked, metric, weight=None, groups=None):
     """Losses to expect of all samples, of checked ones by a fit without their group, variances."""
     weight = np.ones(len(rows)) if weight is None else weight
     groups = np.arange(len(rows)) if groups is None else groups
-    shares = proxy if np.ndim(proxy) == 2 else np.eye(proba.shape[1])[proxy]
+    fractions = proxy if np.ndim(proxy) == 2 else np.eye(proba.shape[1])[proxy]
     of_label = np.stack(
         [losses(np.full(len(proba), k), proba, metric) for k in range(proba.shape[1])], axis=1
     )
 
+    terms = np.stack([np.log(proba[rows]), fractions[rows]])
+
     def fit(used, start=(1.0, 0.0)):
+        chosen, n_used, features = y_checked[used], np.arange(len(rows[used])), terms[:, used]
+
         def value(theta):
-            scores = theta[0] * np.log(proba[rows[used]]) + theta[1] * shares[rows[used]]
-            fits = log_softmax(scores, axis=1)[np.arange(len(scores)), y_checked[used]]
+            fits = log_softmax(np.tensordot(theta, features, 1), axis=1)
+            proba_fit = np.exp(fits)
             right = np.exp(theta[1]) / (np.exp(theta[1]) + proba.shape[1] - 1)
             half = (np.log(right) + np.log(1 - right)) / 2
-            return (theta[0] - 1) ** 2 / 2 - weight[used] @ fits - half
+            total = (theta[0] - 1) ** 2 / 2 - weight[used] @ fits[n_used, chosen] - half
+            above = features[:, n_used, chosen] - (features * proba_fit).sum(axis=2)
+            gradient = np.array([theta[0] - 1, right - 0.5]) - above @ weight[used]
+            return total, gradient
 
-        return minimize(value, start, tol=1e-9).x
+        return minimize(value, start, jac=True, tol=1e-7).x
 
     def losses_at(theta, at):
-        label_proba = softmax(theta[0] * np.log(proba[at]) + theta[1] * shares[at], axis=1)
+        label_proba = softmax(theta[0] * np.log(proba[at]) + theta[1] * fractions[at], axis=1)
         mean = (label_proba * of_label[at]).sum(axis=1)
         return mean, (label_proba * of_label[at] ** 2).sum(axis=1) - mean**2
 
@@ -292,7 +299,7 @@ def test_few_errors_have_the_limits_of_clopper_and_pearson():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_labels_of_any_kind_and_shares(metric):
+def test_labels_of_any_kind_and_fractions(metric):
     y, proxy, proba, rng = sample(500, wrong=0.4)
     checked = rng.choice(500, 100, replace=False)
     options = {"metric": metric}
