@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
-from scipy.special import logsumexp, xlog1py, xlogy
+from scipy.special import xlog1py, xlogy
 
 from ..utils._compat import StrOptions, validate_params
 from ..utils._proba import SMALLEST_PROBABILITY, check_predictions
 from ._per_sample import two_columns
 from ._registry import register
-from ._temperature_fit import DEFAULT_BOUNDS, fit_temperature
+from ._temperature_fit import DEFAULT_BOUNDS, fit_temperature, label_terms
 from ._ties import tie_groups
 
 
@@ -208,9 +208,10 @@ def refined_log_loss(
     codes, proba, weight = predictions.codes, predictions.proba, predictions.weight
     if proba.dtype == np.float16:  # in which 1e-12 is 0
         proba = proba.astype(np.float32)
-    logits = np.log(np.maximum(two_columns(proba), proba.dtype.type(SMALLEST_PROBABILITY)))
-    scaled = logits / fit_temperature(logits, codes, weight, DEFAULT_BOUNDS).temperature
-    loss = logsumexp(scaled, axis=1) - scaled[np.arange(len(codes)), codes]
+    logits = np.maximum(two_columns(proba), proba.dtype.type(SMALLEST_PROBABILITY))
+    np.log(logits, out=logits)
+    beta = 1 / fit_temperature(logits, codes, weight, DEFAULT_BOUNDS).temperature
+    loss = np.concatenate([of_label for _, of_label, *_ in label_terms(logits, codes, beta)])
     return float(np.average(np.maximum(loss, 0), weights=weight))
 
 

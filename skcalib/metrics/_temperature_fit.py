@@ -180,11 +180,10 @@ def label_terms(
     for rows, block in iter_blocks(logits):
         z, label = _below_top(block, y[rows])
         # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
-        term = np.exp(z * z.dtype.type(beta))
-        term_z = term * z
-        total = row_sum(term).astype(np.float64)
-        mean = row_sum(term_z) / total
-        variance = row_sum(term_z * z) / total - mean * mean
+        term = z * z.dtype.type(beta)
+        total = row_sum(np.exp(term, out=term)).astype(np.float64)
+        mean = row_sum(np.multiply(term, z, out=term)) / total
+        variance = row_sum(np.multiply(term, z, out=term)) / total - mean * mean
         yield rows, np.log(total) - beta * label, mean - label, variance
 
 
@@ -313,14 +312,19 @@ def best_beta(
     3. both outside: the end of the bracket on that side, once, since the optimum may be the bound
        or beyond it;
     4. if that end has been seen: the middle of the bracket on a log scale.
+
+    Newton's steps may go to and fro around a kink. Between two ends that have been seen, a step
+    that did not halve the slope is therefore followed by the middle, too.
     """
     low, high = bounds
     seen = set()
+    slope = np.inf
     for _ in range(_MAX_ITERATIONS):
         seen.add(beta)
+        last = abs(slope)
         slope, curvature = problem.slope_and_curvature(beta)
         low, high = (beta, high) if slope < 0 else (low, beta)
-        if slope == 0 or low == high:
+        if slope == 0 or high - low <= tolerance * beta:
             break
         # A curvature of 0, or below it by rounding, means a step beyond either end.
         step = -slope / curvature if curvature > 0 else np.copysign(np.inf, -slope)
@@ -329,7 +333,8 @@ def best_beta(
         end = high if step > 0 else low
         candidates = (beta + step, beta * np.exp(min(step / beta, 1.0)))
         inside = [candidate for candidate in candidates if low < candidate < high]
-        if inside:
+        to_and_fro = abs(slope) > last / 2 and {low, high} <= seen
+        if inside and not to_and_fro:
             beta = float(inside[0])
         elif end not in seen:
             beta = end

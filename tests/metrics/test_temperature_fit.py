@@ -1,8 +1,13 @@
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from skcalib.datasets import make_predictions
+from skcalib.metrics import _temperature_fit
 from skcalib.metrics._temperature_fit import (
     TemperatureFit,
     TemperatureProblem,
@@ -18,6 +23,8 @@ from skcalib.metrics._temperature_fit import (
     temperature_sums,
     warn_of_bound,
 )
+from skcalib.posthoc import EnsembleTemperatureScaling, TemperatureScaling, _temperature
+from skcalib.utils import SkcalibWarning
 
 
 def example():
@@ -247,3 +254,37 @@ def test_the_next_weight_minimizes_a_parabola_beside_its_prior(slope, bend, n):
 def test_the_next_weight_falls_to_a_thousandth_at_most():
     assert next_uniform_weight(1e9, 0.0, 0.1, 40.0) == pytest.approx(1e-4)
     assert next_uniform_weight(-1e9, 0.0, 0.1, 40.0) == pytest.approx(1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("calibrator", "problem"),
+    [
+        (TemperatureScaling, _temperature_fit.TemperatureProblem),
+        (partial(TemperatureScaling, mix_uniform=True), _temperature_fit.TemperatureProblem),
+        (EnsembleTemperatureScaling, _temperature._Mixture),
+    ],
+)
+def test_a_fit_has_a_budget_of_evaluations(calibrator, problem, monkeypatch):
+    # Without the halving of a bracket around a kink, one fit takes 71; without an end, 200.
+    counted = []
+    evaluate = problem.slope_and_curvature
+
+    def count(self, beta):
+        counted[-1] += 1
+        return evaluate(self, beta)
+
+    monkeypatch.setattr(problem, "slope_and_curvature", count)
+    for seed in range(200):
+        y, proba, _ = make_predictions(
+            (30, 100, 300)[seed % 3],
+            n_classes=(2, 3, 8)[seed // 3 % 3],
+            temperature=(0.4, 1.0, 1.5, 4.0)[seed % 4],
+            random_state=seed,
+        )
+        counted.append(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SkcalibWarning)  # at a bound, of few samples
+            calibrator(input="proba").fit(proba, y)
+    assert max(counted) <= 30
+    assert np.mean(counted) <= 15
