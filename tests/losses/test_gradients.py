@@ -33,7 +33,10 @@ def batch(n_classes=5, dtype=torch.float64, seed=0):
 def test_gradients_against_mpmath(name, data):
     if not CASES[name].row_wise and data != "N(0, 9)":
         pytest.skip("minutes of mpmath; its values are tested, and its gradient by gradcheck")
-    assert max(gradient_errors(name, *logit_sets()[data])) < GRADIENT_BOUND
+    logits, target = logit_sets()[data]
+    # A difference quotient per class in 100 digits: of 20 classes, two rows are nine tenths.
+    rows = slice(2 if data == "K = 20" and CASES[name].row_wise else None)
+    assert max(gradient_errors(name, logits[rows], target[rows])) < GRADIENT_BOUND
 
 
 @pytest.mark.parametrize("data", ["N(0, 9)", "K = 20", "wide lead", "+-50 + noise"])

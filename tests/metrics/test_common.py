@@ -178,7 +178,7 @@ def make_shares(seed, *, n=40, binary=False, grid=None):
 
 @shapes
 @every_case
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 2**32), grid=st.sampled_from([None, 4, 64]))
 def test_shares_are_weighted_rows(case, binary, seed, grid):
     shares, proba = make_shares(seed, binary=binary, grid=grid)

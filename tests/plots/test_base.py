@@ -115,7 +115,7 @@ def test_six_subplots_of_a_constrained_figure(example):
     figure, axes = plt.subplots(2, 3, figsize=(9, 7), layout="constrained")
     for i, ax in enumerate(axes.flat):
         example(ax=ax, name=f"model {i}")
-    figure.canvas.draw()  # warns where the axes have collapsed, which is an error here
+    figure.draw_without_rendering()  # warns where the axes have collapsed: an error here
 
 
 @every_display
