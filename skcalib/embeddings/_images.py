@@ -18,9 +18,11 @@ from sklearn.utils import Tags
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
+from ..utils._arrays import check_readable
 from ..utils._backends import choose_device
 from ..utils._compat import Interval, StrOptions, _fit_context, validate_parameters
-from ..utils._output import ignoring, import_optional
+from ..utils._output import import_optional
+from ..utils._output import open_image as open_upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,16 +33,20 @@ if TYPE_CHECKING:
 
 def as_items(X: Any) -> Sequence:
     """Return X as a sequence of paths, PIL images or uint8 arrays (height, width, channels)."""
+    check_readable(X, name="X")
     if hasattr(X, "columns"):
         if len(X.columns) != 1:
             raise ValueError(
                 f"X must have one column, of images or paths, got {len(X.columns)} columns."
             )
-        X = X[X.columns[0]]
+        # pyarrow's columns are arrays, those of pandas and polars are names.
+        X = X.columns[0] if hasattr(X, "column_names") else X[X.columns[0]]
     if isinstance(X, np.ndarray):
         X = _check_array(X)
     elif hasattr(X, "to_list"):
         X = X.to_list()
+    elif hasattr(X, "to_pylist"):  # a column of pyarrow
+        X = X.to_pylist()
     elif not isinstance(X, list | tuple):
         raise TypeError(
             "X must be a list of image files, of PIL images or of uint8 arrays, a uint8 array of "
@@ -72,8 +78,6 @@ def _check_array(X: np.ndarray) -> Any:
 def open_image(item: Any) -> Image:
     """Return an item as an RGB image; a photo is turned upright as its EXIF data say."""
     pil = import_optional("PIL.Image", extra="embeddings")
-    if isinstance(item, str | os.PathLike):
-        return _open_file(item, pil)
     if isinstance(item, np.ndarray):
         # Checked as an array of one image. PIL reads gray images without an axis of channels.
         pixels = _check_array(item[None])[0]
@@ -82,32 +86,15 @@ def open_image(item: Any) -> Image:
                 f"an image must have at least one pixel, got size {pixels.shape[:2]}."
             )
         item = pil.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
-    if not isinstance(item, pil.Image):
+    if not isinstance(item, pil.Image | str | os.PathLike):
         raise TypeError(
             "an image must be a path, a PIL image or a uint8 array (height, width, channels), "
             f"got {type(item).__name__}."
         )
-    if 0 in item.size:
-        raise ValueError(f"an image must have at least one pixel, got size {item.size}.")
-    return item.convert("RGB")
-
-
-def _open_file(path: str | os.PathLike, pil: Any) -> Image:
-    ops = import_optional("PIL.ImageOps", extra="embeddings")
-    try:
-        # PIL warns of an image beyond its limit, and refuses one of twice as many pixels.
-        with ignoring(pil.DecompressionBombWarning), pil.open(path) as image:
-            if math.prod(image.size) > (pil.MAX_IMAGE_PIXELS or math.inf):
-                raise pil.DecompressionBombError
-            return ops.exif_transpose(image).convert("RGB")
-    except pil.DecompressionBombError as error:
-        raise OSError(
-            f"cannot read the image {os.fspath(path)!r}: it has more than {pil.MAX_IMAGE_PIXELS} "
-            "pixels; if it can be trusted, raise that limit, PIL.Image.MAX_IMAGE_PIXELS."
-        ) from error
-    # PIL's readers of file formats raise ValueError and SyntaxError for broken files as well.
-    except (OSError, ValueError, SyntaxError) as error:
-        raise OSError(f"cannot read the image {os.fspath(path)!r}: {error}.") from error
+    image = open_upright(item, extra="embeddings")
+    if 0 in image.size:
+        raise ValueError(f"an image must have at least one pixel, got size {image.size}.")
+    return image.convert("RGB")
 
 
 def random_view(image: Image, seed: int, view: int) -> Image:
@@ -261,7 +248,8 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         ----------
         X : list, ndarray or DataFrame of n_samples images
             Image files (str or path), PIL images or uint8 arrays (height, width, channels) in a
-            list, in an object array, in a Series or in a DataFrame of one column; or one uint8
+            list, in an object array, or in a column or a table of one column of pandas, polars or
+            pyarrow; images of 16 bits or of floats are scaled to 8 bits. Or one uint8
             array (n_samples, height, width, channels), with 1, 3 or 4 channels, or
             (n_samples, height, width).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -273,6 +274,24 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
                         f"{size} for others."
                     )
             yield batch, parts
+
+    def __getstate__(self) -> dict[str, Any]:
+        # joblib, which a Pipeline with `memory` asks, hashes what is pickled. A tensor is pickled
+        # with the address of its memory, and no copy would ever be found; the bytes of torch.save
+        # depend on the numbers alone.
+        state = super().__getstate__()
+        if isinstance(self.module, torch.nn.Module):
+            file = io.BytesIO()
+            torch.save(self.module, file)
+            return state | {"module": file.getvalue()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        module = state["module"]
+        if isinstance(module, bytes):
+            # A pickle is trusted as a whole, or not loaded at all.
+            module = torch.load(io.BytesIO(module), weights_only=False)
+        super().__setstate__(state | {"module": module})
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,7 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
 from ..utils._arrays import as_array, as_floats, check_same_length
-from ..utils._output import get_row_index
+from ..utils._output import (
+    get_row_index,
+    open_image,
+    take_sample,
+)
 from ._base import COLORS, NARROW, THIN, BaseDisplay, options_of, plain_text
 
 if TYPE_CHECKING:
@@ -319,8 +324,11 @@ class HardestSamplesDisplay(BaseDisplay):
 
 
 def _sample(samples: Any, number: int) -> Any:
-    # By position: in brackets, a DataFrame looks for a column of that name.
-    return getattr(samples, "iloc", samples)[number]
+    """Return a sample by position: a text, a row, or the pixels of an image."""
+    sample = take_sample(samples, number)
+    if isinstance(sample, PurePath) or hasattr(sample, "thumbnail"):
+        return np.asarray(open_image(sample, extra="report").convert("RGB"))
+    return sample
 
 
 def distinct_numbers(values: NDArray[np.floating]) -> list[str]:

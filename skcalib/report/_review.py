@@ -19,8 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..labels import LabelIssueFinder
 from ..utils._arrays import check_readable
 from ..utils._labels import encode
-from ..utils._output import get_row_index, import_optional, write_atomically
-from ._samples import image_uri
+from ..utils._output import (
+    get_row_index,
+    open_image,
+    take_sample,
+    write_atomically,
+)
+from ._samples import image_uri, is_picture, show_image
 
 # Bytes of all pictures: a page of 500 samples stays below 20 MB.
 MANY_BYTES = 17_000_000
@@ -167,9 +172,9 @@ class LabelReviewPage:
             if names is not None:
                 sample["name"] = str(names[row])
             if images is not None:
-                sample["image"] = _picture(_at(images, row), len(rows))
+                sample |= _picture(take_sample(images, row), row, len(rows))
             for of in others:
-                sample |= _contents(_at(of, row), len(rows))
+                sample |= _contents(take_sample(of, row), row, len(rows))
             samples.append(sample)
         what = "1 label" if len(rows) == 1 else f"{len(rows)} labels"
         return cls(
@@ -285,12 +290,7 @@ def _names(*containers: Any) -> Any:
     return None
 
 
-def _at(samples: Any, row: int) -> Any:
-    # By position: indexing a DataFrame itself looks for a column.
-    return getattr(samples, "iloc", samples)[row]
-
-
-def _contents(sample: Any, n_shown: int) -> dict[str, Any]:
+def _contents(sample: Any, position: int, n_shown: int) -> dict[str, Any]:
     """Return the contents of a sample: a text, a picture or the cells of a row."""
     if isinstance(sample, str):
         cut = f"The first {MANY_LETTERS} of {len(sample)} letters."
@@ -299,8 +299,8 @@ def _contents(sample: Any, n_shown: int) -> dict[str, Any]:
     if hasattr(sample, "tocsr"):  # a sparse row
         row = sample.tocsr()
         return _row([(f"column {i}", x) for i, x in zip(row.indices, row.data)])
-    if isinstance(sample, PurePath) or hasattr(sample, "thumbnail") or np.ndim(sample) >= 2:
-        return {"image": _picture(sample, n_shown)}
+    if is_picture(sample):
+        return _picture(sample, position, n_shown)
     if np.ndim(sample) == 0:
         return {"text": str(sample)}
     index = get_row_index(sample)
@@ -317,13 +317,15 @@ def _row(cells: list[tuple[Any, Any]]) -> dict[str, Any]:
     return {"row": shown, **({"more": f"and {rest} more columns"} if rest else {})}
 
 
-def _picture(image: Any, n_shown: int) -> str:
+def _picture(image: Any, position: int, n_shown: int) -> dict[str, str]:
+    """Return a picture, or a text that says why there is none."""
+    return show_image(image, position, lambda of: _encode_picture(of, n_shown))
+
+
+def _encode_picture(image: Any, n_shown: int) -> str:
     """Return a picture as a data URI, scaled down to its part of the page's size."""
-    if isinstance(image, str | PurePath):
-        pil = import_optional("PIL.Image", extra="report")
-        operations = import_optional("PIL.ImageOps", extra="report")
-        with pil.open(image) as opened:
-            image = operations.exif_transpose(opened)  # upright
+    if isinstance(image, str | PurePath):  # once, not at every size
+        image = open_image(image, extra="report")
     budget = MANY_BYTES // max(n_shown, FEWEST_SHARING)
     edge = LONGEST_EDGE
     uri = image_uri(image, edge)

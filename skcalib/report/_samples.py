@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
+from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,15 @@ from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
 from ..utils._compat import _safe_indexing
 from ..utils._estimators import get_last_step
-from ..utils._output import collecting, get_row_index, import_optional
+from ..utils._output import (
+    collecting,
+    get_row_index,
+    import_optional,
+    open_image,
+    scale_pixels,
+    take_sample,
+    warn,
+)
 from ._constants import FEWEST_OF_PART, MANY_FEATURES
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, in_sentence, number, percent, probability
@@ -167,14 +177,13 @@ def _show_sample(samples: Any, number: int) -> dict[str, str]:
     """Return {"image": data URI}, {"text": text}, or an empty dict."""
     if samples is None:
         return {}
-    # By position: indexing a DataFrame itself looks for a column.
-    sample = getattr(samples, "iloc", samples)[number]
+    sample = take_sample(samples, number)
     if hasattr(sample, "toarray"):
         sample = sample.toarray()[0]
     if isinstance(sample, str):
         return {"text": _shorten(sample)}
-    if np.ndim(sample) >= 2:
-        return {"image": image_uri(sample)}
+    if is_picture(sample):
+        return show_image(sample, number, image_uri)
     return (
         {"text": _shorten(_format_row(sample))} if np.ndim(sample) == 1 else {"text": str(sample)}
     )
@@ -193,15 +202,32 @@ def _format_row(sample: Any) -> str:
     return ", ".join(values[:MANY_COLUMNS]) + (", ..." if len(values) > MANY_COLUMNS else "")
 
 
+def is_picture(sample: Any) -> bool:
+    """Return whether a sample is an image: a path, a PIL image or an array of pixels."""
+    is_image = isinstance(sample, PurePath) or hasattr(sample, "thumbnail")
+    return is_image or np.ndim(sample) >= 2
+
+
+def show_image(image: Any, position: int, encode: Callable[[Any], str]) -> dict[str, str]:
+    """Return {"image": data URI}, or a text in its place, with a warning, if it cannot be read."""
+    try:
+        return {"image": encode(image)}
+    except OSError as error:
+        reason = f"The image of sample {position} cannot be shown: {error}"
+        warn(reason)
+        return {"text": reason}
+
+
 def image_uri(image: Any, edge: int = EDGE) -> str:
-    """Return an image, an array (height, width[, channels]) or a PIL image, as a data URI.
+    """Return an image, an array (height, width[, channels]), a PIL image or a path, as a data URI.
 
     It is scaled down to at most `edge` pixels.
     """
     pil = import_optional("PIL.Image", extra="report")
-    picture = (
-        image if hasattr(image, "thumbnail") else pil.fromarray(_scale_pixels(np.asarray(image)))
-    )
+    if isinstance(image, str | PurePath) or hasattr(image, "thumbnail"):
+        picture = open_image(image, extra="report")
+    else:
+        picture = pil.fromarray(_scale_pixels(np.asarray(image)))
     picture = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
     picture.thumbnail((edge, edge))  # never enlarges
     small = max(picture.size) <= EDGE
@@ -230,10 +256,4 @@ def _scale_pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
         raise ValueError(
             f"images must hold images of numbers, got one of {array.dtype} of shape {array.shape}."
         )
-    if array.dtype == np.uint8:
-        return array
-    values = array.astype(np.float64)
-    low, high = np.nanmin(values), np.nanmax(values)
-    # A constant image becomes black.
-    spread = (values - low) / (high - low) if high > low else np.zeros_like(values)
-    return np.nan_to_num(255 * spread).astype(np.uint8)
+    return scale_pixels(array)

@@ -1,8 +1,9 @@
-"""What the package says: errors, warnings, docstrings, tables and files."""
+"""What the package says and shows: errors, warnings, docstrings, tables, samples and files."""
 
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 import sys
@@ -320,3 +321,71 @@ def rename_argument(name: str, given: str) -> Iterator[None]:
 
 def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+# One sample of any container, and images as people have them.
+
+# Modes of 16 bits, of integers and of floats, which PIL cuts off at 255 rather than scale.
+_DEEP_MODES = ("I;16", "I;16B", "I;16L", "I;16N", "I", "F")
+
+
+def take_sample(samples: Any, position: int) -> Any:
+    """Return a sample by its position: a row with the names of its columns, or an entry.
+
+    Tables and columns of pandas, polars and pyarrow are containers, and so is any sequence.
+    """
+    if hasattr(samples, "iloc"):  # indexing a DataFrame itself looks for a column
+        return samples.iloc[position]
+    if not hasattr(samples, "slice"):
+        return samples[position]
+    part = samples.slice(position, 1)  # of polars or pyarrow
+    for read in ("to_pydict", "to_dict"):
+        if hasattr(part, read):
+            columns = part.to_pydict() if read == "to_pydict" else part.to_dict(as_series=False)
+            row = {name: values[0] for name, values in columns.items()}
+            return import_optional("pandas", extra="report").Series(row, name=position)
+    return part.to_pylist()[0] if hasattr(part, "to_pylist") else part.to_list()[0]
+
+
+def open_image(image: Any, *, extra: str) -> Any:
+    """Return a file or a PIL image as a PIL image of 8 bits, upright as its EXIF data say.
+
+    Images of 16 bits, of integers or of floats are scaled from their least to their largest value.
+    """
+    pil = import_optional("PIL.Image", extra=extra)
+    if not isinstance(image, str | os.PathLike):
+        return _make_8_bit(image, pil)
+    try:
+        # PIL warns of an image beyond its limit, and refuses one of twice as many pixels.
+        with ignoring(pil.DecompressionBombWarning), pil.open(image) as opened:
+            if math.prod(opened.size) > (pil.MAX_IMAGE_PIXELS or math.inf):
+                raise pil.DecompressionBombError
+            return _make_8_bit(opened, pil)
+    except pil.DecompressionBombError as error:
+        raise OSError(
+            f"cannot read the image {os.fspath(image)!r}: it has more than {pil.MAX_IMAGE_PIXELS} "
+            "pixels; if it can be trusted, raise that limit, PIL.Image.MAX_IMAGE_PIXELS."
+        ) from error
+    # PIL's readers of file formats raise ValueError and SyntaxError for broken files as well.
+    except (OSError, ValueError, SyntaxError) as error:
+        raise OSError(f"cannot read the image {os.fspath(image)!r}: {error}.") from error
+
+
+def _make_8_bit(image: Any, pil: Any) -> Any:
+    """Return a PIL image upright, and scaled to 8 bits where it has more."""
+    image = import_optional("PIL.ImageOps", extra="report").exif_transpose(image)
+    if image.mode not in _DEEP_MODES or 0 in image.size:
+        return image
+    return pil.fromarray(scale_pixels(np.asarray(image)))
+
+
+def scale_pixels(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return numbers of any type as bytes, scaled from black to white; bytes as they are."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    values = pixels.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+    # A constant image becomes black.
+    spread = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    return np.clip(np.nan_to_num(255 * spread, posinf=255, neginf=0), 0, 255).astype(np.uint8)

@@ -1,5 +1,9 @@
 """LayerEmbedder: the activations a loop over single rows would see, the module left as it was."""
 
+import copy
+import pickle
+
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from skorch import NeuralNetClassifier
 from torch import nn
@@ -446,3 +451,21 @@ def test_bad_parameters(mlp, X):
         LayerEmbedder(mlp, batch_size=0).fit(X)
     with pytest.raises(NotFittedError):
         LayerEmbedder(mlp).transform(X)
+
+
+def test_a_pipeline_with_memory_finds_what_it_has_computed(tmp_path):
+    module = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    embedder = LayerEmbedder(module, "0")
+    assert joblib.hash(clone(embedder)) == joblib.hash(copy.deepcopy(embedder))
+    X = np.random.RandomState(0).randn(60, 8).astype(np.float32)
+    steps = [("embed", embedder), ("classify", LogisticRegression())]
+    pipeline = Pipeline(steps, memory=str(tmp_path))
+    search = GridSearchCV(pipeline, {"classify__C": [0.1, 1.0, 10.0]}, cv=3)
+    search.fit(X, X[:, 0] > 0)
+    # One entry for every fold and one for the refit, whatever C.
+    assert len(list(tmp_path.rglob("output.pkl"))) == 4
+    loaded = pickle.loads(pickle.dumps(embedder.fit(X)))
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+    with torch.no_grad():
+        module[0].weight[0, 0] += 1  # other numbers, another entry
+    assert joblib.hash(embedder) != joblib.hash(loaded)

@@ -18,7 +18,7 @@ from skcalib.utils import SkcalibWarning
 
 from . import browser
 
-pytest.importorskip("PIL")
+Image = pytest.importorskip("PIL.Image")
 in_a_browser = pytest.mark.skipif(browser.FOUND is None, reason="needs Chromium")
 NASTY = [
     "</script><script>alert(1)</script>",
@@ -276,3 +276,30 @@ def test_two_classes_and_a_browser_that_keeps_nothing(tmp_path):
         tab.run("downloaded = true")  # else it asks before it is left
         tab.open(tmp_path / "notebook.html")
         assert tab.problems() == []
+
+
+def test_an_image_that_cannot_be_read_is_a_text_on_the_page(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    finder = LabelIssueFinder().fit(X, y)
+    good, broken = tmp_path / "good.png", tmp_path / "broken.png"
+    Image.fromarray(np.eye(8, dtype=np.uint8)).save(good)
+    broken.write_bytes(good.read_bytes()[:40])
+    files = [good] * 298 + [broken, tmp_path / "none.png"]
+    with pytest.warns(SkcalibWarning, match=r"image of sample 29[89] cannot be shown: .*\.png"):
+        page = LabelReviewPage.from_finder(finder, images=files, positions=[0, 298, 299])
+    first, *others = page.data_["samples"]
+    assert first["image"].startswith("data:image/png")
+    for sample, name in zip(others, ("broken.png", "none.png")):
+        assert "image" not in sample
+        assert name in sample["text"]
+
+
+def test_a_table_of_pyarrow_is_shown_row_by_row():
+    arrow = pytest.importorskip("pyarrow")
+    X, y = load_digits(return_X_y=True)
+    finder = LabelIssueFinder().fit(X[:300], y[:300])
+    table = arrow.table({f"p{j}": X[:300, j] for j in range(64)})
+    page = LabelReviewPage.from_finder(finder, table, positions=[2, 70])
+    shown = [dict(sample["row"]) for sample in page.data_["samples"]]
+    assert [row["p5"] for row in shown] == [f"{X[2, 5]:.6g}", f"{X[70, 5]:.6g}"]
