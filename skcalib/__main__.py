@@ -91,6 +91,18 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         "each: prob_0=bus prob_1=car",
     )
     add("--pos-label", help="the positive class of two, where one column has its probability")
+    _add_answers(parser)
+
+
+def _add_answers(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--prediction",
+        help="the column of the model's answers, right where they equal the labels; without it, "
+        "--confidence needs labels that say which are right (0 and 1, yes and no, correct and "
+        "incorrect)",
+    )
+    add("--confidence", help="the column of the confidence in the answers, from 0 to 1")
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -106,6 +118,8 @@ def _check(options: argparse.Namespace) -> int:
         options.weight,
         (),
         options.groups,
+        options.prediction,
+        options.confidence,
     )
     _write_alignment(table)
     low, high = calibration_error_interval(
@@ -229,6 +243,8 @@ def _read_step(options: argparse.Namespace, state: _State) -> tuple[Any, Any, An
         None,
         options.by,
         None,
+        options.prediction,
+        options.confidence,
     )
     _write_alignment(table)
     y_true, y_proba, labels = table["y_true"], table["y_proba"], list(table["labels"])
@@ -300,6 +316,10 @@ def _report(options: argparse.Namespace) -> int:
             label=options.label,
             classes=options.classes,
             pos_label=options.pos_label,
+            prediction=options.prediction,
+            confidence=options.confidence,
+            costs=None if options.costs is None else _parse_costs(options.costs),
+            act_above=options.act_above,
             sample_weight=options.weight,
             by=options.by,
             groups=options.groups,
@@ -313,6 +333,19 @@ def _report(options: argparse.Namespace) -> int:
         sys.stderr.write(f"Note: {finding}\n")
     sys.stdout.write(f"{report.results_['summary']['headline']}\n{options.output}\n")
     return 0
+
+
+def _parse_costs(text: str) -> list[list[float]]:
+    """Return the table of costs from text such as "0 200; 5 5"."""
+    try:
+        rows = [[float(cell) for cell in row.replace(",", " ").split()] for row in text.split(";")]
+        if len({len(row) for row in rows}) == 1:
+            return rows
+    except ValueError:
+        pass
+    raise ValueError(
+        f'costs must be a number for every class and decision, such as "0 200; 5 5", got {text!r}.'
+    )
 
 
 def _sentence(error: Exception) -> str:
@@ -345,9 +378,17 @@ def _parser() -> argparse.ArgumentParser:
         "each: prob_0=bus prob_1=car",
     )
     add("--pos-label", help="the positive class of two, where one column has its probability")
+    _add_answers(report)
     add("--weight", help="a column of sample weights")
     add("--by", action="append", default=[], help="a column to break results down by; repeatable")
     add("--groups", help="a column that says which samples belong together, such as patients")
+    what = "act on a sample from this probability of the positive class on: what that is worth"
+    add("--act-above", type=float, help=what)
+    what = (
+        "what each decision costs for each class, in the order of the classes: decisions are "
+        'separated by semicolons, as in "0 200; 5 5" for wait and act'
+    )
+    add("--costs", help=what)
     add("--title", help="heading of the page (default: the name of the file)")
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
     what = "print every part of the page and its seconds, to the standard error"

@@ -178,9 +178,13 @@ SHARED = {
         "metrics._temperature_fit",
     },
     "report": {
+        "metrics._expected_cost.check_costs",
         "metrics._groupwise.holm",
         "metrics._intervals.mean_range",
         "metrics._intervals.mean_test",
+        "metrics._risk_model.Sample",
+        "metrics._risk_model.groups_of",
+        "metrics._risk_model.smooth_gap",
         "selection._risk_control.risk_control",
     },
     "selection": {

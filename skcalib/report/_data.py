@@ -49,6 +49,8 @@ def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
         )
 
 
+# Classes of a page of answers.
+WRONG_OR_RIGHT = ("wrong", "right")
 # What check_alignment advises, where labels= is not the argument to pass.
 REMEDY = "pass labels= in the order of the columns"
 # Beginning of the finding that the labels are predictions, and what to do about it.
@@ -77,8 +79,11 @@ class ReportData:
     breaks the results down, samples of one of the ``groups`` belong together. ``alignment``
     holds what :func:`~skcalib.metrics.check_alignment` found. ``soft_labels``, of shape
     (n_samples, n_classes), are given if people disagree; ``codes`` are then the most frequent
-    classes. ``spread`` is the standard deviation of calibrated confidences between
-    calibrators. ``total`` holds sums over many more samples, of which these are a random part:
+    classes. If the data are ``of_answers``, the second of two classes is that the answer is right,
+    and its probability the confidence in it: every sample is answered. ``costs`` of decisions, and
+    the probability of the second class from which on one acts, ``act_above``, are the user's.
+    ``spread`` is the standard deviation of calibrated confidences between calibrators.
+    ``total`` holds sums over many more samples, of which these are a random part:
     sums of the "answers" or of the "positive" class, as ``summed`` says.
     """
 
@@ -104,6 +109,9 @@ class ReportData:
     total: CalibrationAccumulator | None = None
     summed: str | None = None
     soft_labels: NDArray[np.float64] | None = None
+    of_answers: bool = False
+    costs: Any = None
+    act_above: float | None = None
 
     @cached_property
     def sampled(self) -> NDArray[np.intp]:
@@ -198,15 +206,35 @@ class ReportData:
         """Arguments of a metric, for the second of two classes or, with more, the top label."""
         return self.of_positive_class if len(self.classes) == 2 else self.predictions
 
+    @property
+    def of_one_class(self) -> bool:
+        """Whether the page is about the probability of the second of two classes first."""
+        return len(self.classes) == 2 and not self.of_answers
+
     @cached_property
     def predicted(self) -> NDArray[np.intp]:
         """Columns of the largest probabilities."""
-        return self.proba.argmax(axis=1)
+        return self.columns_of(self.proba)
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
         """Largest probability of every sample."""
-        return self.proba.max(axis=1).astype(np.float64)
+        return self.confidence_of(self.proba).astype(np.float64)
+
+    @cached_property
+    def decided(self) -> NDArray[np.intp]:
+        """Columns of the predicted classes; with `act_above`, the second from there on."""
+        if self.act_above is None:
+            return self.predicted
+        return (self.proba[:, 1] >= self.act_above).astype(np.intp)
+
+    def columns_of(self, proba: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the columns of the answers, which have the largest of these probabilities."""
+        return np.ones(len(proba), np.intp) if self.of_answers else proba.argmax(axis=1)
+
+    def confidence_of(self, proba: NDArray[Any]) -> NDArray[Any]:
+        """Return the probabilities of the answers."""
+        return proba[:, 1] if self.of_answers else proba.max(axis=1)
 
     @property
     def correct(self) -> NDArray[Any]:
@@ -267,10 +295,17 @@ def read_data(
 
     If the columns are `named` by `labels` that the user has not passed, their order is checked.
     """
+    if others.get("of_answers") and labels is None:
+        labels = [False, True]
     checked = check_predictions(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
     )
     proba, weight = checked.proba, checked.counts
+    if others.get("of_answers") and proba.ndim == 2:
+        raise ValueError(
+            "y_proba must have shape (n_samples,) with of_answers, the confidence in the answers, "
+            f"got shape {proba.shape}."
+        )
     if proba.ndim == 1:
         # Use both columns, so that the page does not depend on the form of the input.
         proba = np.column_stack([1 - proba.astype(np.float64), proba])
@@ -304,7 +339,7 @@ def read_data(
         soft_labels=soft_labels,
         proba=proba if weight is None else proba[kept],
         weight=weight,
-        classes=checked.classes,
+        classes=np.array(WRONG_OR_RIGHT) if others.get("of_answers") else checked.classes,
         numbers=kept,
         seed=_seed(random_state),
         n_given=n_given,

@@ -6,34 +6,31 @@ is taken, of several none, and no name is interpreted beyond the table.
 
 from __future__ import annotations
 
-import ast
-import csv
-import gzip
-import io
-import json
 import re
-import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from ..utils._output import ignoring, import_optional, warn
+from ..utils._output import import_optional, warn
 from ..utils._proba import TOLERANCE
-
-# Names of a column of labels, the likeliest first.
-LABELS = (
-    *("label", "labels", "y_true", "y", "target", "targets", "true_label", "truth", "actual"),
-    *("class", "gold", "gold_label", "ground_truth", "true_class", "y_test", "obs", "observed"),
+from ._files import (
+    LABELS,
+    OUTCOMES,
+    File,
+    is_one_hot,
+    is_percent,
+    list_names,
+    read_file,
+    sort_naturally,
+    strip_name,
 )
-# Whether an answer is right: labels of its confidence, where there are no others.
-OUTCOMES = ("correct", "is_correct")
+
 # How exporters call the probability of a class: pandas users, tidymodels, mlr3, h2o, JMP,
 # CatBoost, PyCaret, RapidMiner. {} is the label.
 FORMS = (
@@ -53,6 +50,17 @@ UNSURE = (
     *("score", "scores", "y_score", "prediction", "predictions", "pred", "y_pred", "yhat"),
     *("y_hat", "oof", "risk"),
 )
+# Names of an answer and of the confidence in it.
+ANSWERS = (
+    *("prediction", "predicted", "pred", "y_pred", "predicted_label", "predicted_class"),
+    *("answer", "response", "output"),
+)
+CONFIDENCES = ("confidence", "conf", "verbalized_confidence", "confidence_score")
+# Whether an answer is right, as words; the second one is "right".
+RIGHT_OR_WRONG = (
+    *(("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("incorrect", "correct")),
+    *(("wrong", "right"), ("fail", "pass"), ("failed", "passed")),
+)
 LOGITS = ("logit", "logits", "log_odds", "log-odds")
 # Pairs of labels; the second is the positive one.
 PAIRS = (("0", "1"), ("-1", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
@@ -62,17 +70,6 @@ GROUPS = re.compile(
     r"([ _.-]?(id|number|name|key|code))?"
 )
 MODELS = re.compile(r"(model|classifier|algorithm|system)([ _.-]?(id|name|version))?")
-# Most columns to list in a message.
-MOST_LISTED = 12
-SEPARATORS = ",;\t|"
-# First bytes of a file, among which a zero says that it is binary.
-HEAD = 4096
-# Records that are read for separator, decimal sign and index.
-LOOK = 50
-# Longest list in a cell.
-LONGEST_LIST = 10_000
-# A gzip file may be this many times as large unpacked: text comes to 20, zeros to 1000.
-MOST_UNPACKED = 200
 
 
 def read_predictions(
@@ -83,42 +80,84 @@ def read_predictions(
     sample_weight: str | None = None,
     by: Sequence[str] = (),
     groups: str | None = None,
+    prediction: str | None = None,
+    confidence: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of a report. Labels and names of columns are compared as text."""
+    """Return the arguments of a report. Labels and names of columns are compared as text.
+
+    With `prediction`, an answer, and `confidence`, the labels are whether the answer is "right" or
+    "wrong"; without `prediction`, the column of labels says that.
+    """
     for name, value in (("by", by), ("classes", classes)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
-    asked = [name for name in (label, *by, groups) if name is not None]
-    file = _read(path, asked)
+    asked = [name for name in (label, *by, groups, prediction) if name is not None]
+    file = read_file(path, asked)
     given = None if classes is None else _classes_given(classes, file.names)
-    used = [*asked, *([sample_weight] if sample_weight else [])]
+    used = [name for name in (*asked, sample_weight, confidence) if name is not None]
     for name in (*used, *(given or ())):
         file.check_name(name)
-    errors = []
+    if prediction is None and confidence is None:
+        found = _find_columns(file, label, used, given, pos_label)
+    elif given is None and pos_label is None:
+        answers = _Answers(prediction, confidence or _only_confidence(file))
+        found = _read_answers(file, label, answers)
+    else:
+        raise ValueError(
+            "classes and pos_label must be None with prediction and confidence, which are about "
+            "the answers."
+        )
+    return _arguments(file, found, sample_weight, by, groups)
+
+
+def _find_columns(
+    file: File,
+    label: str | None,
+    used: Sequence[str],
+    given: dict[str, str | None] | None,
+    pos_label: str | None,
+) -> _Found:
+    """Return what the columns that fit hold: probabilities, or the confidence in answers."""
+    may_be_answers, errors = given is None and pos_label is None, []
     for column in [label] if label else _label_columns(file):
+        if may_be_answers and _is_outcome(column) and len(_find_confidences(file)) == 1:
+            return _read_answers(file, column, _Answers(None, _only_confidence(file)))
         try:
             table = _Table(file, column, [name for name in used if name != column])
-            found = table.find(given, pos_label)
+            return table.find(given, pos_label)
         except ValueError as error:
             errors.append(error)
-        else:
-            return _arguments(table, found, sample_weight, by, groups)
+            named = _find_answers(file, column) if may_be_answers and column else None
+            if named is not None:
+                return _read_answers(file, column, named)
     raise errors[0]
 
 
 def _arguments(
-    table: _Table, found: _Found, sample_weight: str | None, by: Sequence[str], groups: str | None
+    file: File, found: _Found, sample_weight: str | None, by: Sequence[str], groups: str | None
 ) -> dict[str, Any]:
     """Return the arguments of a report; warn of what may be wrong with the columns."""
-    file, proba, names = table.file, found.proba, found.labels
-    y_true = table.y_true
+    proba, names, y_true = found.proba, found.labels, found.y_true
     if found.by_position:
         y_true = np.array(names)[y_true.astype(int)]
-    used = {*table.label_columns, *found.columns, *by, sample_weight, groups}
+    used = {*found.label_columns, *found.columns, *by, sample_weight, groups, found.prediction}
     unused = [name for name in file.names if name not in used]
     _warn_of_unused(file, unused, groups)
     single = [names[1]] if proba.ndim == 1 else names
-    shown = _listed(c if c == n else f"{c} (of {n})" for c, n in zip(found.columns, single))
+    shown = list_names(c if c == n else f"{c} (of {n})" for c, n in zip(found.columns, single))
+    shown += found.note
+    source = {
+        "file": file.path.name,
+        "rows": len(file.frame),
+        **file.lines,
+        "encoding": file.encoding,
+        "column of labels": list_names(found.label_columns),
+    }
+    if found.of_answers:
+        answered = {} if found.prediction is None else {"column of answers": found.prediction}
+        source |= {**answered, "columns of confidence": shown}
+    else:
+        source["columns of probabilities"] = shown
     return {
         "y_true": y_true,
         "y_proba": proba,
@@ -127,15 +166,11 @@ def _arguments(
         "sample_weight": file.numbers(sample_weight) if sample_weight else None,
         "groups": None if groups is None else _group(file.frame[groups]),
         "by": {name: _group(file.frame[name]) for name in by} or None,
+        "of_answers": found.of_answers,
         "source": {
-            "file": file.path.name,
-            "rows": len(file.frame),
-            **file.lines,
-            "encoding": file.encoding,
-            "column of labels": _listed(table.label_columns),
-            "columns of probabilities": shown + found.note,
-            "classes": _listed(names),
-            "columns not used": _listed(unused) or "-",
+            **source,
+            "classes": list_names(names),
+            "columns not used": list_names(unused) or "-",
         },
     }
 
@@ -144,40 +179,21 @@ def describe(source: Mapping[str, Any]) -> str:
     """Return what was read, for the standard error of a command."""
     rows = [f"{source['rows']} rows"]
     rows += [f"{source[what]} {what}" for what in ("empty lines",) if what in source]
+    if "columns of confidence" in source:
+        of = f"confidence: {source['columns of confidence']}"
+        if "column of answers" in source:
+            of = f"answers: {source['column of answers']}; {of}"
+    else:
+        of = f"probabilities: {source['columns of probabilities']}"
     text = (
         f"Read {', '.join(rows)} as {source['encoding']}; labels: {source['column of labels']}; "
-        f"probabilities: {source['columns of probabilities']}; classes: {source['classes']}\n"
+        f"{of}; classes: {source['classes']}\n"
     )
     unused = source["columns not used"]
     return text if unused == "-" else f"{text}Columns that were not used: {unused}\n"
 
 
 # --- Names and labels ----------------------------------------------------------------------------
-
-
-def _plain(name: str) -> str:
-    """Return a label as columns name it: "1.0", as pandas reads a 1 beside a gap, becomes "1"."""
-    name = unicodedata.normalize("NFC", name).strip()
-    return name.split(".")[0] if re.fullmatch(r"-?\d+\.0+", name) else name
-
-
-def _natural_order(names: Iterable[str]) -> list[str]:
-    """Return names sorted as people do: class_2 before class_10."""
-    return sorted(
-        names,
-        key=lambda name: [
-            (0, int(part), "") if part.isdecimal() and len(part) < 20 else (1, 0, part)
-            for part in re.split(r"(\d+)", name)
-            if part
-        ],
-    )
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f", ... ({len(names)} in all)" if len(names) > MOST_LISTED else ""
-    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in names[:MOST_LISTED]]
-    return ", ".join(shown) + more
 
 
 def _spellings(label: str) -> list[str]:
@@ -205,7 +221,7 @@ def _both(labels: list[str]) -> list[str]:
 
 def _class_of_name(name: str, labels: Iterable[str]) -> str | None:
     """Return the label that the name of a column has by one of the forms."""
-    name = _plain(name)
+    name = strip_name(name)
     for label in labels:
         for text in _spellings(label):
             if any(name == form.format(text) for form in (*FORMS, *FORMS_OF_LOGITS)):
@@ -227,7 +243,7 @@ def _classes_given(
         alone = item in names or not equals
         given[item if alone else column] = None if alone else name
     if len(given) < len(classes):
-        raise ValueError(f"classes must name distinct columns, got {_listed(list(classes))}.")
+        raise ValueError(f"classes must name distinct columns, got {list_names(list(classes))}.")
     return given
 
 
@@ -239,11 +255,11 @@ def _example(columns: Iterable[str]) -> str:
 def _group(column: Any) -> NDArray[Any]:
     codes, distinct = import_optional("pandas", extra="report").factorize(column)
     # An empty cell is a missing value.
-    names = [_plain(str(value)) or None for value in distinct]
+    names = [strip_name(str(value)) or None for value in distinct]
     return np.array([*names, None], dtype=object)[codes]  # and so is -1, the last one
 
 
-def _warn_of_unused(file: _File, unused: list[str], groups: str | None) -> None:
+def _warn_of_unused(file: File, unused: list[str], groups: str | None) -> None:
     """Warn of columns that say which samples belong together, or from which model they are."""
     n = len(file.frame)
     for name in unused:
@@ -260,471 +276,49 @@ def _warn_of_unused(file: _File, unused: list[str], groups: str | None) -> None:
             )
 
 
-# --- Files ---------------------------------------------------------------------------------------
-
-
-@dataclass
-class _File:
-    """A table of a file: its columns by name, rows numbered as in the file."""
-
-    path: Path
-    frame: Any
-    encoding: str
-    lines: dict[str, Any] = field(default_factory=dict)
-    # Columns of lists, {name: their columns}.
-    lists: dict[str, list[str]] = field(default_factory=dict)
-    twice: set[str] = field(default_factory=set)
-    _numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.frame.columns)
-
-    def check_name(self, name: str) -> None:
-        """Raise if there is no such column, or if it stands there twice."""
-        if name not in self.frame.columns:
-            raise ValueError(
-                f"{self.path} must have a column {name!r}, got {_listed(self.names)}."
-            )
-        if name in self.twice:
-            raise ValueError(f"{self.path} must have distinct columns, got {name} twice.")
-
-    def as_numbers(self, name: str) -> NDArray[np.float64]:
-        """Return a column as numbers, NaN for others; 41.0% is .41."""
-        if name not in self._numbers:
-            pandas = import_optional("pandas", extra="report")
-            cells = self.frame[name]
-            percent = _is_percent(cells)
-            if percent:
-                cells = cells.astype(str).str.strip().str.removesuffix("%")
-            numbers = pandas.to_numeric(cells, errors="coerce").to_numpy(
-                np.float64, na_value=np.nan
-            )
-            self._numbers[name] = numbers / 100 if percent else numbers
-        return self._numbers[name]
-
-    def numbers(
-        self, name: str, what: str = "numbers", low: float = -np.inf, high: float = np.inf
-    ) -> NDArray[np.float64]:
-        """Return a column of numbers within limits."""
-        numbers = self.as_numbers(name)
-        fault = ~((numbers >= low) & (numbers <= high))
-        if fault.any():
-            row = int(fault.argmax())
-            percent = high <= 1 + TOLERANCE and fault.mean() > 0.5
-            percent &= bool(((numbers >= 0) & (numbers <= 100)).all())
-            raise ValueError(
-                f"Column {name!r} of {self.path} must hold {what}, got "
-                f"{self.frame[name].iloc[row]!s} in line {self.frame.index[row]}"
-                f"{'; divide percentages by 100' if percent else ''}."
-            )
-        return numbers
-
-    def probabilities(self, name: str) -> NDArray[np.float64]:
-        """Return a column of probabilities."""
-        low, high = -TOLERANCE, 1 + TOLERANCE
-        return self.numbers(name, "probabilities in [0, 1]", low, high).clip(0, 1)
-
-
-def _is_percent(cells: Any) -> bool:
-    """Tell whether most of the first cells that are not empty end with a percent sign."""
-    if cells.dtype.kind in "biuf":
-        return False
-    first = [str(cell).strip() for cell in islice(cells.dropna(), LOOK)]
-    return 2 * sum(cell.endswith("%") for cell in first) > len(first)
-
-
-def _read(path: Path, asked: Sequence[str]) -> _File:
-    """Return the table of a file of any form that is read; labels and `asked` columns as text."""
-    with path.open("rb") as opened:
-        head = opened.read(HEAD)
-    if head[:4] == b"PAR1":
-        file = _File(path, _of_arrow(path, "parquet"), "parquet")
-    elif head[:6] == b"ARROW1" or head[:4] == b"FEA1":
-        file = _File(path, _of_arrow(path, "feather"), "feather")
-    elif head[:4] == b"PK\x03\x04" and path.suffix.lower() == ".npz":
-        file = _of_npz(path)
-    else:
-        text, how = _decoded(path)
-        if re.match(r"\s*(\[\s*\{|\{)", text):
-            file = _File(path, _of_json(path, text), "JSON")
-        else:
-            file = _of_text(path, text, how, asked)
-    if not len(file.frame):
-        raise ValueError(f"{path} must have one line for each sample, got none.")
-    _expand_lists(file)
-    if file.encoding in ("parquet", "feather", "JSON", "npz"):
-        wanted = {*asked, *(name for name in file.names if _is_label(name))}
-        as_text = {name: _as_text(file.frame[name]) for name in file.names if name in wanted}
-        file.frame = file.frame.assign(**as_text)
-    return file
-
-
-def _is_label(name: str) -> bool:
-    return name.strip().lower() in (*LABELS, *OUTCOMES, "predicted")
-
-
-def _as_text(column: Any) -> Any:
-    """Return values as text; missing values stay missing."""
-    return column.astype(object).map(str, na_action="ignore")
-
-
-def _numbered(frame: Any) -> Any:
-    """Return the frame with rows counted from 1 and distinct names as text."""
-    frame = frame.reset_index(drop=True).rename(columns=str)
-    frame.index += 1
-    return frame
-
-
-def _of_arrow(path: Path, form: str) -> Any:
-    """Return the frame of a parquet or feather file."""
-    pandas = import_optional("pandas", extra="report")
-    try:
-        frame = (pandas.read_parquet if form == "parquet" else pandas.read_feather)(path)
-    except ImportError as error:
-        raise ImportError(
-            f"{path} is a {form} file, which pandas reads with pyarrow: pip install pyarrow"
-        ) from error
-    except (OSError, ValueError) as error:  # pyarrow's own errors are of these kinds
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{path} must be a whole {form} file, got: {reason}.") from None
-    frame = _numbered(frame)
-    if not frame.columns.is_unique:
-        twice = _natural_order(frame.columns[frame.columns.duplicated()])
-        raise ValueError(f"{path} must have distinct columns, got {_listed(twice)} twice.")
-    return frame
-
-
-def _of_json(path: Path, text: str) -> Any:
-    """Return the frame of a JSON array of objects, of an object of columns, or of JSON Lines."""
-    pandas = import_optional("pandas", extra="report")
-    try:
-        try:
-            records = json.loads(text)
-        except json.JSONDecodeError:
-            records = [json.loads(line) for line in text.splitlines() if line.strip()]
-        if isinstance(records, dict) and not any(
-            isinstance(value, dict | list) for value in records.values()
-        ):
-            records = [records]
-        frame = pandas.DataFrame(records)
-    except (RecursionError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(
-            f"{path} must be JSON, an object for every sample, or JSON Lines, got: {error}."
-        ) from None
-    return _numbered(frame)
-
-
-def _of_npz(path: Path) -> _File:
-    """Return the arrays of an npz file: those of one number for each sample, and of K numbers."""
-    pandas = import_optional("pandas", extra="report")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zlib.error) as error:
-        raise ValueError(f"{path} must be a whole npz file of arrays, got: {error}.") from None
-    rows = {len(array) for array in arrays.values() if array.ndim in (1, 2)}
-    if len(rows) != 1:
-        raise ValueError(
-            f"{path} must hold arrays with one row for each sample, got shapes "
-            f"{_listed(f'{name} {array.shape}' for name, array in arrays.items())}."
-        )
-    columns: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if array.ndim == 1:
-            columns[name] = array
-        elif array.ndim == 2 and _is_label(name) and _is_one_hot(array):
-            columns[name] = array.argmax(axis=1)
-        elif array.ndim == 2:
-            columns[name] = list(array)
-    return _File(path, _numbered(pandas.DataFrame(columns)), "npz")
-
-
-def _is_one_hot(values: NDArray[Any]) -> bool:
-    return bool(np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all())
-
-
-def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return the text of a file, and the options with which pandas reads it."""
-    data = path.read_bytes()
-    options: dict[str, Any] = {"compression": None, "encoding": "utf-8"}
-    if data[:2] == b"\x1f\x8b":
-        options["compression"] = "gzip"
-        most = MOST_UNPACKED * len(data)
-        try:
-            with gzip.open(io.BytesIO(data)) as unpacked:
-                data = unpacked.read(most + 1)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"{path} must be a whole gzip file, got: {error}.") from None
-        if len(data) > most:
-            raise ValueError(
-                f"{path} must be text in gzip, got more than {MOST_UNPACKED} times its size "
-                "unpacked: unpack it first."
-            )
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16"), {**options, "encoding": "utf-16"}
-    if b"\0" in data[:HEAD] or data[:4] == b"PK\x03\x04" or data[:2] in (b"\x80\x04", b"\x80\x05"):
-        kind = "binary data"
-        if data[:1] == b"\x80":
-            kind = "a pickle, which could run code"
-        elif data[:4] == b"PK\x03\x04" and b"xl/" in data:
-            kind = "an Excel file"
-        raise ValueError(
-            f"{path} must be a table of text, got {kind}: write it as CSV, plain or gzip, or as "
-            "parquet, feather, JSON or npz."
-        )
-    try:
-        return data.decode("utf-8-sig"), options  # pandas drops the byte order mark itself
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace"), {**options, "encoding": "cp1252"}
-
-
-# --- Text ----------------------------------------------------------------------------------------
-
-# Empty lines, and Excel's ``sep=;``, above the header.
-_ABOVE = re.compile(r'(?:[^\S\n]*(?:"?sep=.?"?[^\S\n]*)?\n)*')
-
-
-def _of_text(path: Path, text: str, how: dict[str, Any], asked: Sequence[str]) -> _File:
-    """Return the table of a CSV-like file: separator, decimal sign and index are found."""
-    pandas = import_optional("pandas", extra="report")
-    skipped = _ABOVE.match(text).end()  # type: ignore[union-attr]
-    body, above = text[skipped:], text.count("\n", 0, skipped)
-    records = {separator: _records(body, separator) for separator in SEPARATORS}
-    separator = max(records, key=lambda s: len(records[s][0]) if records[s] else 0)
-    if not body.strip() or re.fullmatch('"?sep=.?"?', body.strip()):
-        raise ValueError(f"{path} must have a header and one line for each sample, got no header.")
-    if len(records[separator]) < 2:
-        raise ValueError(
-            f"{path} must have a header and one line for each sample, got one line, "
-            f"{_listed([' '.join(body.split())])}; quotation marks must come in pairs."
-        )
-    first, *rows = records[separator]
-    names, distribution = _header(path, first, rows)
-    header, twice = _distinct(names)
-    above += "".join(first).count("\n")
-    comma = separator != "," and any(re.match(r"\s*-?\d*,\d", cell) for r in rows for cell in r)
-    as_text = [name for name in header if name in asked or _is_label(name)]
-    try:
-        # No warning about columns of numbers and words: an error names them if they are used.
-        with ignoring(pandas.errors.DtypeWarning):
-            # Reading the file itself, with low_memory, is three times as fast.
-            frame = pandas.read_csv(
-                path,
-                names=header,
-                header=text.count("\n", 0, skipped),
-                sep=separator,
-                decimal="," if comma else ".",
-                dtype=dict.fromkeys(as_text, str),
-                # A class may be called NA. An empty cell is a missing value.
-                keep_default_na=False,
-                na_values=[""],
-                skipinitialspace=True,
-                skip_blank_lines=False,  # to count lines
-                index_col=False,
-                encoding_errors="replace",
-                **how,
-            )
-    except pandas.errors.ParserError as error:
-        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-        raise ValueError(f"{path} must be a table of text, got: {reason}.") from None
-    frame.index += text.count("\n", 0, skipped) + 2  # lines of the file
-    frame = _without_empty_rows(frame)
-    lines = _lines_without_rows(text, frame, above)
-    file = _File(path, frame, how["encoding"], lines, twice=twice)
-    if distribution:
-        _name_distribution(file, distribution)
-    return file
-
-
-def _records(text: str, separator: str) -> list[list[str]]:
-    """Return the cells of the first records that are not empty."""
-    found: list[list[str]] = []
-    try:
-        for record in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
-            if any(cell.strip() for cell in record) or len(record) > 1:
-                found.append(record)
-            if len(found) > LOOK:
-                break
-    except csv.Error:  # too long a cell: a quotation mark is never closed
-        pass
-    return found
-
-
-def _header(path: Path, names: list[str], rows: list[list[str]]) -> tuple[list[str], list[str]]:
-    """Return the names of all columns, and those of Weka's distribution."""
-    header = [" ".join(name.split()) for name in names]  # a name may hold a line break
-    n, distribution = len(header), []
-    more = len(rows[0]) - n
-    if header[-1].lower() == "distribution" and more > 0:
-        distribution = [f"distribution[{k}]" for k in range(more + 1)]
-        header = header[:-1] + distribution
-    elif more > 0 and all(not any(c.strip() for c in row[n:]) for row in rows):
-        header += [""] * more  # separators at the end of every row
-    elif more == 1 and len({row[0] for row in rows}) == len(rows):
-        # R writes an index without a name, and without a separator before the other names.
-        header = ["", *header]
-    if len(rows[0]) > len(header):
-        raise ValueError(f"{path} must have {n} columns, got {len(rows[0])} in line 2.")
-    return [name or f"(column {i})" for i, name in enumerate(header, start=1)], distribution
-
-
-def _distinct(names: list[str]) -> tuple[list[str], set[str]]:
-    """Return names of which a second one has its number, and those that stand there twice."""
-    seen: dict[str, int] = {}
-    found, twice = [], set()
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            twice.add(name)
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found, twice | {f"{name} ({k})" for name in twice for k in range(2, seen[name] + 1)}
-
-
-def _without_empty_rows(frame: Any) -> Any:
-    pandas = import_optional("pandas", extra="report")
-    empty = pandas.Series(True, index=frame.index)
-    for name in frame:
-        cells = frame[name]
-        missing = cells.isna()
-        if cells.dtype.kind not in "biuf" and empty.any():
-            missing |= cells.astype(str).str.strip() == ""
-        empty &= missing
-        if not empty.any():
-            return frame
-    return frame[~empty]
-
-
-def _lines_without_rows(text: str, frame: Any, above: int) -> dict[str, Any]:
-    """Return the number of empty lines and of lines within quoted cells; warn of the latter."""
-    lines = re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))[above + 1 :]
-    empty = sum(not line.strip(' ,;\t|"') for line in lines)
-    inside = len(lines) - empty - len(frame)
-    found = {"empty lines": empty} if empty else {}
-    if inside <= 0:
-        return found
-    texts = [frame[name] for name in frame if frame[name].dtype.kind not in "biuf"]
-    broken = np.any([cells.astype(str).str.contains("\n") for cells in texts], axis=0)
-    row = int(np.argmax(broken)) + 1
-    warn(
-        f"{len(frame)} rows were read, and {inside} more lines stand within quoted cells, the "
-        f"first of them in row {row}: is a quotation mark missing there?"
-    )
-    return found | {"lines within quoted cells": inside}
-
-
-def _name_distribution(file: _File, columns: list[str]) -> None:
-    """Name the columns of Weka's distribution by the classes, "1:no" and "2:yes"; mark no star."""
-    names = {k: str(k) for k in range(len(columns))}
-    frame = file.frame.copy()
-    for name in file.names:
-        if _is_label(name):
-            parts = frame[name].str.extract(r"^\s*(\d+):(.*)$")
-            if parts[0].notna().all():
-                codes = dict(zip(parts[0].astype(int) - 1, parts[1].str.strip()))
-                names |= {k: label for k, label in codes.items() if k in names}
-                frame[name] = parts[1].str.strip()
-    for column in columns:
-        if frame[column].dtype.kind not in "biuf":
-            frame[column] = frame[column].str.replace("*", "", regex=False)
-    renamed = {column: f"distribution[{names[k]}]" for k, column in enumerate(columns)}
-    file.frame = frame.rename(columns=renamed)
-    file.lists["distribution"] = list(renamed.values())
-
-
-# --- Lists in one cell ---------------------------------------------------------------------------
-
-
-def _expand_lists(file: _File) -> None:
-    """Replace columns of lists of numbers by one column for each place or class."""
-    pandas = import_optional("pandas", extra="report")
-    parts: list[Any] = []
-    for name in file.names:
-        cells = file.frame[name]
-        if cells.dtype.kind in "biuf" or not _is_list(next(iter(cells.dropna()), None)):
-            parts.append(cells)
-            continue
-        rows = [_as_row(cell) for cell in cells]
-        keys = list(rows[0]) if rows[0] else []
-        if not keys or len(keys) > LONGEST_LIST or any(row is None for row in rows):
-            parts.append(cells)
-            continue
-        if any(row.keys() != rows[0].keys() for row in rows):  # type: ignore[union-attr]
-            parts.append(cells)
-            continue
-        values = np.array([[row[key] for key in keys] for row in rows])  # type: ignore[index]
-        columns = [f"{name}[{key}]" for key in keys]
-        parts.append(pandas.DataFrame(values, index=file.frame.index, columns=columns))
-        file.lists[name] = columns
-    if len(file.lists):
-        file.frame = pandas.concat(parts, axis=1)
-
-
-def _is_list(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return bool(re.match(r"\s*(?:[A-Za-z.]+\()?\s*[\[{]", cell))
-    return isinstance(cell, list | tuple | dict | np.ndarray)
-
-
-def _as_row(cell: Any) -> dict[str, float] | None:
-    """Return the numbers of a cell by class or by place: a list, a mapping, Spark's vector.
-
-    Lists of {"label": ..., "score": ...}, as of Hugging Face, are mappings too.
-    """
-    try:
-        if isinstance(cell, str):
-            cell = _parsed(cell)
-        if isinstance(cell, np.ndarray):
-            cell = cell.tolist()
-        if isinstance(cell, dict) and isinstance(cell.get("values"), list | tuple | np.ndarray):
-            if cell.get("indices") is not None and len(cell["indices"]) != cell.get("size"):
-                return None
-            cell = list(cell["values"])
-        if isinstance(cell, dict):
-            return {_plain(str(key)): float(value) for key, value in cell.items()}
-        if cell and isinstance(cell[0], dict):
-            pairs = {_plain(str(item["label"])): float(item["score"]) for item in cell}
-            return dict(sorted(pairs.items())) if len(pairs) == len(cell) else None
-        return {str(k): float(value) for k, value in enumerate(cell)}
-    except (KeyError, TypeError, ValueError, RecursionError, SyntaxError, MemoryError):
-        return None
-
-
-def _parsed(text: str) -> Any:
-    """Return the list or mapping of a cell, written as JSON, Python, numpy, torch or Spark do."""
-    text = text.strip()
-    if "{" in text:
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError:
-            return ast.literal_eval(text)
-    inside = text[text.index("[") + 1 : text.rindex("]")]
-    return [float(part) for part in inside.replace(",", " ").split()]
-
-
 # --- Labels --------------------------------------------------------------------------------------
 
 
-def _label_columns(file: _File) -> list[str | None]:
+def _label_columns(
+    file: File, without: str | None = None, *, outcomes_first: bool = False
+) -> list[str | None]:
     """Return the columns that may hold the labels; None stands for one column for each class."""
     by_name: dict[str, list[str]] = {}
     for name in file.names:
+        if name == without:
+            continue
         by_name.setdefault(name.strip().lower(), []).append(name)
-    found = [name for known in LABELS for name in by_name.get(known, [])]
-    found = found or [name for known in OUTCOMES for name in by_name.get(known, [])]
+    for words in (OUTCOMES, LABELS) if outcomes_first else (LABELS, OUTCOMES):
+        if found := [name for known in words for name in by_name.get(known, [])]:
+            break
     if len(found) > 1:
         found = [name for name in found if _could_be_labels(file.frame[name])] or found[:1]
     if len(found) > 1 and not _are_alike([file.frame[name] for name in found]):
         raise ValueError(
             f"label must name the column of true labels where {file.path} has several, got "
-            f"{_listed(found)}: --label names one of them."
+            f"{list_names(found)}: --label names one of them."
         )
     return [*found] or [None]
 
 
+def _read_labels(file: File, name: str) -> NDArray[Any]:
+    """Return a column of labels as text."""
+    file.check_name(name)
+    pandas = import_optional("pandas", extra="report")
+    codes, distinct = pandas.factorize(file.frame[name])
+    texts = np.array([strip_name(str(value)) for value in distinct] or [""])
+    missing = (codes < 0) | (texts[codes] == "")
+    if missing.any():
+        line = file.frame.index[missing.argmax()]
+        raise ValueError(
+            f"Column {name!r} of {file.path} must hold labels, got none in line {line}."
+        )
+    return texts[codes]
+
+
 def _could_be_labels(cells: Any) -> bool:
     """Tell whether a column has a few values, at least two, and no fractions."""
-    distinct = [_plain(str(value)) for value in cells.dropna().unique()]
+    distinct = [strip_name(str(value)) for value in cells.dropna().unique()]
     if not 2 <= len(distinct) <= max(8, len(cells) / 2):
         return False
     return not any(re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", value) for value in distinct)
@@ -737,18 +331,127 @@ def _are_alike(columns: list[Any]) -> bool:
     return all(np.array_equal(codes[0], other) for other in codes[1:])
 
 
+# --- Answers and the confidence in them ----------------------------------------------------------
+
+
+class _Answers(NamedTuple):
+    """The column of the answers, None if the labels say which are right, and of the confidence."""
+
+    prediction: str | None
+    confidence: str
+
+
+def _find_answers(file: File, label: str) -> _Answers | None:
+    """Return the only columns that are named as an answer and the confidence in it, if any.
+
+    With two classes they are taken only where the confidence is never below 1/2: otherwise it may
+    be the probability of the positive class.
+    """
+    names = {name.strip().lower(): name for name in reversed(file.names) if name != label}
+    answers = [names[word] for word in ANSWERS if word in names]
+    confidences = _find_confidences(file)
+    if len(answers) != 1 or len(confidences) != 1:
+        return None
+    [prediction], [confidence] = answers, confidences
+    values, numbers = (file.as_numbers(name) for name in (confidence, prediction))
+    if not np.isfinite(values).all() or (numbers % 1 > 0).any():  # then the "answer" is a score
+        return None
+    if file.frame[label].nunique() <= 2 and values.min() < 0.5:
+        raise ValueError(
+            f"prediction must say whether column {confidence!r} of {file.path} is the confidence "
+            f"in {prediction!r}: --prediction {prediction} --confidence {confidence}; if it is "
+            f"the probability of a class, --classes {confidence}=CLASS says of which."
+        )
+    return _Answers(prediction, confidence)
+
+
+def _is_outcome(label: str | None) -> bool:
+    return label is not None and label.strip().lower() in OUTCOMES
+
+
+def _find_confidences(file: File) -> list[str]:
+    return [name for name in file.names if name.strip().lower() in CONFIDENCES]
+
+
+def _only_confidence(file: File) -> str:
+    """Return the column that is called as the confidence in an answer."""
+    found = _find_confidences(file)
+    if len(found) != 1:
+        raise ValueError(
+            f"confidence must name the column of {file.path} that holds the confidence in the "
+            f"answers, got None and columns {list_names(file.names)}."
+        )
+    return found[0]
+
+
+def _read_answers(file: File, label: str | None, answers: _Answers) -> _Found:
+    """Return which answers are right, and the confidence in them."""
+    prediction, confidence = answers
+    if label is None:
+        columns = _label_columns(file, prediction, outcomes_first=prediction is None)
+        if columns[0] is None:
+            raise ValueError(
+                f"{file.path} must have a column 'label', one of right and wrong called "
+                f"'correct', or one that --label names, got {list_names(file.names)}."
+            )
+        label = columns[0]
+    truth = _read_labels(file, label)
+    if prediction is None:
+        is_right = _as_outcomes(file, label, truth)
+    else:
+        answered = _read_labels(file, prediction)
+        is_right = answered == truth
+        if not is_right.any():
+            raise ValueError(
+                f"Columns {prediction!r} and {label!r} of {file.path} must name the same classes, "
+                f"got {str(answered[0])!r} beside {str(truth[0])!r} and no answer that equals its "
+                "label."
+            )
+    names = np.array(["wrong", "right"])
+    return _Found(
+        names[is_right.astype(int)],
+        [label],
+        file.probabilities(confidence),
+        names.tolist(),
+        [confidence],
+        note=", percent signs divided by 100" if is_percent(file.frame[confidence]) else "",
+        of_answers=True,
+        prediction=prediction,
+    )
+
+
+def _as_outcomes(file: File, name: str, truth: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether answers are right, from 0 and 1, yes and no and others."""
+    words = np.char.lower(truth)
+    for pair in RIGHT_OR_WRONG:
+        if set(words.tolist()) <= set(pair):
+            return words == pair[1]
+    raise ValueError(
+        f"prediction must name the column of answers, or column {name!r} of {file.path} say "
+        "which are right (0 and 1, yes and no, correct and incorrect), got the labels "
+        f"{list_names(sort_naturally(set(truth.tolist())))}: --prediction names it."
+    )
+
+
 # --- Probabilities -------------------------------------------------------------------------------
 
 
 @dataclass
 class _Found:
-    """Probabilities: of the second of two classes, or of every class."""
+    """Labels, and probabilities of the second of two classes, or of every class.
 
+    If they are ``of_answers``, the classes are "wrong" and "right".
+    """
+
+    y_true: NDArray[Any]
+    label_columns: list[str]
     proba: NDArray[np.float64]
     labels: list[str]
     columns: list[str]
     by_position: bool = False
     note: str = ""
+    of_answers: bool = False
+    prediction: str | None = None
 
 
 @dataclass
@@ -764,32 +467,21 @@ class _Candidate:
 class _Table:
     """The labels of a file, and the columns that may hold the probabilities."""
 
-    def __init__(self, file: _File, label: str | None, others: Iterable[str]) -> None:
+    def __init__(self, file: File, label: str | None, others: Iterable[str]) -> None:
         self.file, self.path = file, file.path
         self.label_columns, self.y_true = (
-            self._one_hot() if label is None else ([label], self._labels(label))
+            self._one_hot() if label is None else ([label], _read_labels(file, label))
         )
-        self.label = label or _listed(self.label_columns)
+        self.label = label or list_names(self.label_columns)
         taken = {*others, *self.label_columns}
         self.names = [name for name in file.names if name not in taken]
-        self.by_plain = {_plain(name): name for name in reversed(self.names)}
+        self.by_plain = {strip_name(name): name for name in reversed(self.names)}
         self.labels: list[str] = np.unique(self.y_true).tolist()
-        self.of_outcomes = label is not None and label.strip().lower() in OUTCOMES
+        self.of_outcomes = _is_outcome(label)
         self._graded: list[str] | None = None
 
-    def _labels(self, name: str) -> NDArray[Any]:
-        """Return the labels as text."""
-        self.file.check_name(name)
-        pandas = import_optional("pandas", extra="report")
-        codes, distinct = pandas.factorize(self.file.frame[name])
-        texts = np.array([_plain(str(value)) for value in distinct] or [""])
-        missing = (codes < 0) | (texts[codes] == "")
-        if missing.any():
-            line = self.file.frame.index[missing.argmax()]
-            raise ValueError(
-                f"Column {name!r} of {self.path} must hold labels, got none in line {line}."
-            )
-        return texts[codes]
+    def _found(self, *found: Any, **more: Any) -> _Found:
+        return _Found(self.y_true, self.label_columns, *found, **more)
 
     def _one_hot(self) -> tuple[list[str], NDArray[Any]]:
         """Return columns of 0 and 1, one for each class, beside those of the probabilities."""
@@ -801,16 +493,16 @@ class _Table:
                 if form == truth or len(inside) < 2 or not set(columns) <= names:
                     continue
                 values = np.column_stack([self.file.as_numbers(name) for name in columns])
-                if _is_one_hot(values):
+                if is_one_hot(values):
                     return columns, np.array(inside)[values.argmax(axis=1)]
                 if np.isin(values, (0, 1)).all():
                     raise ValueError(
                         f"{self.path} must have one label for each sample, got several or none in "
-                        f"columns {_listed(columns)}: write a file for each label."
+                        f"columns {list_names(columns)}: write a file for each label."
                     )
         raise ValueError(
             f"{self.path} must have a column 'label' in its header, or one that the option label "
-            f"names, got {_listed(self.file.names)}."
+            f"names, got {list_names(self.file.names)}."
         )
 
     def find(self, given: dict[str, str | None] | None, pos_label: str | None) -> _Found:
@@ -819,8 +511,8 @@ class _Table:
             return self._given(given, pos_label)
         if pos_label is not None and pos_label not in self.labels and len(self.labels) == 2:
             raise ValueError(
-                f"pos_label must be one of the labels of {self.path}, {_listed(self.labels)}, got "
-                f"{pos_label!r}."
+                f"pos_label must be one of the labels of {self.path}, "
+                f"{list_names(self.labels)}, got {pos_label!r}."
             )
         found, faults = [], []
         for candidate in self._candidates():
@@ -833,7 +525,7 @@ class _Table:
         found = [pair for pair in found if not pair[0].logits] or found
         distinct = self._merged(found)
         if len(distinct) > 1:
-            several = "; ".join(_listed(pair[0].columns[:3]) for pair in distinct[:4])
+            several = "; ".join(list_names(pair[0].columns[:3]) for pair in distinct[:4])
             raise ValueError(
                 f"classes must say which columns of {self.path} to use, where several could "
                 f"be the probabilities: {several}; {self._example_of(distinct[0][0])}."
@@ -861,7 +553,7 @@ class _Table:
                 )
         if len(self.labels) > 2:
             return
-        words = ("confidence", "conf") if self.of_outcomes else ()
+        words = CONFIDENCES if self.of_outcomes else ()
         for name in self.names:
             word = name.strip().lower()
             if word in SINGLE or word in LOGITS or word in words:
@@ -905,7 +597,7 @@ class _Table:
             return np.column_stack(own)
         further = candidate.further
         if not further and self._completes(candidate):
-            further = {_plain(name): name for name in self._others(candidate)}
+            further = {strip_name(name): name for name in self._others(candidate)}
         if further:
             rest = [self.file.as_numbers(name) for name in further.values()]
             inside = all(((values >= 0) & (values <= 1)).all() for values in rest)
@@ -920,7 +612,7 @@ class _Table:
         row = int(np.abs(sums - 1).argmax())
         raise ValueError(
             f"{self.path} must have probabilities that sum to 1 in columns "
-            f"{_listed(candidate.columns)}, got {sums[row]:g} in line "
+            f"{list_names(candidate.columns)}, got {sums[row]:g} in line "
             f"{self.file.frame.index[row]}; rounded ones need more digits."
         )
 
@@ -936,7 +628,7 @@ class _Table:
         values = [self.file.numbers(name, "finite logits") for name in candidate.columns]
         if not all(np.isfinite(value).all() for value in values):
             raise ValueError(
-                f"{self.path} must hold finite logits in columns {_listed(candidate.columns)}."
+                f"{self.path} must hold finite logits in columns {list_names(candidate.columns)}."
             )
         if len(values) == 1:
             return expit(values[0])
@@ -944,7 +636,7 @@ class _Table:
         mirrored = len(values) == 2 and np.allclose(values[0], -values[1], atol=1e-6)
         if mirrored and not any(candidate.columns[0] in list_ for list_ in lists):
             raise ValueError(
-                f"Columns {_listed(candidate.columns)} of {self.path} must be logits of a "
+                f"Columns {list_names(candidate.columns)} of {self.path} must be logits of a "
                 "softmax, got one that is minus the other, as log-odds are: write probabilities."
             )
         return softmax(np.column_stack(values), axis=1)
@@ -958,7 +650,7 @@ class _Table:
 
     def _could_be(self, name: str) -> bool:
         cells = self.file.frame[name]
-        if cells.dtype.kind not in "fi" and not _is_percent(cells):
+        if cells.dtype.kind not in "fi" and not is_percent(cells):
             return False
         values = self.file.as_numbers(name)
         return bool(values.min() >= 0 and 0 < values.max() <= 1)
@@ -1025,13 +717,13 @@ class _Table:
         return True
 
     def _refusal(self) -> ValueError:
-        fits = _natural_order(self.graded)
+        fits = sort_naturally(self.graded)
         lists = [name for name in self.file.lists if set(self.file.lists[name]) <= set(fits)]
         if lists:
             columns = self.file.lists[lists[0]]
             return ValueError(
                 f"classes must name the class of every place of the lists in column {lists[0]!r} "
-                f"of {self.path}, whose labels are {_listed(self.labels)}: {_example(columns)}."
+                f"of {self.path}, whose labels are {list_names(self.labels)}: {_example(columns)}."
             )
         example = f" or one by one ({_example(fits)})" if len(fits) > 1 else ""
         nearly = ""
@@ -1044,10 +736,10 @@ class _Table:
                     break
         return ValueError(
             f"{self.path} must have a column of probabilities for every class, called like its "
-            f"label ({_listed(_natural_order(self.labels))}), or the option classes must name "
-            f"them in the order of the classes{example}, got columns {_listed(self.names)} and "
+            f"label ({list_names(sort_naturally(self.labels))}), or the option classes must name "
+            f"them in the order of the classes{example}, got columns {list_names(self.names)} and "
             f"labels {self.label!r} (or --label names them); columns of numbers in [0, 1]: "
-            f"{_listed(fits) or 'none'}{nearly}."
+            f"{list_names(fits) or 'none'}{nearly}."
         )
 
     def _result(
@@ -1056,7 +748,7 @@ class _Table:
         note = ""
         if candidate.logits:
             note = f", by the {'logistic function' if values.ndim == 1 else 'softmax'} of logits"
-        elif any(_is_percent(self.file.frame[name]) for name in candidate.columns):
+        elif any(is_percent(self.file.frame[name]) for name in candidate.columns):
             note = ", percent signs divided by 100"
         if values.ndim == 1:
             column = candidate.columns[0]
@@ -1065,7 +757,7 @@ class _Table:
         if pos_label is not None and len(classes) == 2 and pos_label in classes:
             k = classes.index(pos_label)
             return self._positive(candidate.columns[k], values[:, k], pos_label, note)
-        return _Found(values, classes, list(candidate.columns), note=note)
+        return self._found(values, classes, list(candidate.columns), note=note)
 
     def _class(
         self, candidate: _Candidate, values: NDArray[np.float64], pos_label: str | None
@@ -1101,7 +793,7 @@ class _Table:
                 "labels, the errors are error rates; write predict_proba in place of predict."
             )
         negative = others[0] if others else f"not {positive}"
-        return _Found(values, [negative, positive], [column], note=note)
+        return self._found(values, [negative, positive], [column], note=note)
 
     def _given(self, given: dict[str, str | None], pos_label: str | None) -> _Found:
         """Return the probabilities of the columns that the option names."""
@@ -1116,11 +808,11 @@ class _Table:
                 column, values, pos_label or meant or _positive_of(labels) or column
             )
         named = [
-            name or _class_of_name(column, labels) or _plain(column)
+            name or _class_of_name(column, labels) or strip_name(column)
             for column, name in given.items()
         ]
         if len(set(named)) < len(named):
-            raise ValueError(f"classes must name distinct classes, got {_listed(named)}.")
+            raise ValueError(f"classes must name distinct classes, got {list_names(named)}.")
         if logits:
             values = self._of_logits(candidate)
         else:
@@ -1130,11 +822,11 @@ class _Table:
         by_position = bool(unknown) and not any(given.values()) and set(labels) <= numbers
         if unknown and not (by_position and unknown == set(labels)):
             raise ValueError(
-                f"The labels of {self.path} must be among the classes {_listed(named)}, or 0, "
-                f"1, ... for them in this order, got {_listed(_natural_order(unknown))}; "
+                f"The labels of {self.path} must be among the classes {list_names(named)}, or 0, "
+                f"1, ... for them in this order, got {list_names(sort_naturally(unknown))}; "
                 f"name them one by one: {_example(given)}."
             )
-        return _Found(values, named, columns, by_position)
+        return self._found(values, named, columns, by_position)
 
 
 def _of_logits(name: str) -> bool:

@@ -85,7 +85,7 @@ def _calibrate_out_of_fold(
         fitted = fit_clone(calibrator, data.proba, data.predictions["y_true"], train, params)
         of_all = predict_columns(fitted, data.proba, classes=calibrator.classes)
         proba[test] = of_all[test]
-        confidences.append(of_all.max(axis=1))
+        confidences.append(data.confidence_of(of_all))
     n = len(folds)
     return proba, np.sqrt(n - 1) * np.std(confidences, axis=0)
 
@@ -108,7 +108,7 @@ def _score_calibrator(
     # As in the group tests: the second of two classes, else the top label.
     tested = proba[:, 1] if proba.shape[1] == 2 else proba
     predictions = {**data.predictions, "y_proba": tested}
-    correct = data.agreeing(proba.argmax(axis=1))
+    correct = data.agreeing(data.columns_of(proba))
     losses = data.log_loss(proba)
     return {
         "name": name,

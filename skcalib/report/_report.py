@@ -19,7 +19,7 @@ from ..utils._arrays import check_has
 from ..utils._compat import print_elapsed
 from ..utils._labels import format_labels
 from ..utils._output import collecting, rename_argument, warn, write_atomically
-from . import _compare, _recommendation, _samples, _sections, _summary, _tests
+from . import _compare, _costs, _recommendation, _samples, _sections, _summary, _tests
 from ._constants import TOLERANCE
 from ._data import ARE_PREDICTIONS, OF_FILES, REMEDY, ReportData, as_plain, check_sums, read_data
 from ._document import Document, as_html, as_markdown
@@ -95,6 +95,8 @@ class CalibrationReport:
         by: Any = None,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+        act_above: float | None = None,
         tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
@@ -130,6 +132,13 @@ class CalibrationReport:
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in any unit. A sample is one outcome whatever its weight: tests
             and intervals count ``(sum w)^2 / sum w^2`` samples.
+        costs : array-like of shape (n_decisions, n_classes), default=None
+            Cost of every decision for every true class, as in
+            :func:`~skcalib.metrics.expected_cost`, for the section "What an error costs".
+        act_above : float, default=None
+            Probability of the second of two classes, in (0, 1), from which on one acts on a
+            sample. Recall and precision are then those of acting, and the page says what it is
+            worth. None takes it from `costs` of two decisions, if there are some.
         tolerance : float, default=0.05
             Largest error that does not matter, in (0, 1); twice as large for a group or class. A
             significant error that is surely smaller is reported as small. With two classes, it is
@@ -165,6 +174,8 @@ class CalibrationReport:
             groups=groups,
             sample_weight=sample_weight,
             random_state=random_state,
+            costs=costs,
+            act_above=act_above,
             tolerance=tolerance,
             title=title,
             model=type(estimator).__name__,
@@ -183,11 +194,14 @@ class CalibrationReport:
         *,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
+        of_answers: bool = False,
         finder: Any = None,
         images: Any = None,
         by: Any = None,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+        act_above: float | None = None,
         tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
@@ -198,7 +212,12 @@ class CalibrationReport:
         Parameters
         ----------
         y_true, y_proba, labels, pos_label : of :func:`~skcalib.metrics.expected_calibration_error`
-        finder, images, by, groups, sample_weight, tolerance : of :meth:`from_estimator`
+        of_answers : bool, default=False
+            Whether `y_true` says if an answer is right, and `y_proba`, of shape (n_samples,), is
+            the confidence in the answer, as that of a language model. The page then never takes a
+            low confidence for the answer "wrong".
+        finder, images, by, groups, sample_weight : of :meth:`from_estimator`
+        costs, act_above, tolerance : of :meth:`from_estimator`
         title, random_state, verbose : of :meth:`from_estimator`
 
         Returns
@@ -208,6 +227,7 @@ class CalibrationReport:
         """
         given = {"labels": labels, "pos_label": pos_label, "by": by, "groups": groups}
         given |= {"title": title, "tolerance": tolerance, "finder": finder}
+        given |= {"of_answers": of_answers, "costs": costs, "act_above": act_above}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
         return cls(_compute_results(read_data(y_true, y_proba, **given), verbose))
 
@@ -304,6 +324,10 @@ class CalibrationReport:
         sample_weight: str | None = None,
         by: Sequence[str] = (),
         groups: str | None = None,
+        prediction: str | None = None,
+        confidence: str | None = None,
+        costs: ArrayLike | None = None,
+        act_above: float | None = None,
         tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
@@ -341,6 +365,15 @@ class CalibrationReport:
             Names of columns of groups to report separately.
         groups : str, default=None
             Name of the column that says which samples belong together.
+        prediction : str, default=None
+            Name of the column of answers, for a file that has the confidence in an answer instead
+            of probabilities of classes, such as that of a language model. An answer is right if it
+            equals the label. None: the column of labels says which answers are right, as 0 and 1,
+            yes and no or correct and incorrect, if there is a `confidence`.
+        confidence : str, default=None
+            Name of the column of the confidence in the answer, in [0, 1]. None uses the column
+            named "confidence", if there is one beside a `prediction` or a column "correct".
+        costs, act_above : of :meth:`from_estimator`
         tolerance, title, random_state, verbose : of :meth:`from_estimator`
 
         Returns
@@ -363,13 +396,25 @@ class CalibrationReport:
         path = Path(path)
         step = print_elapsed("CalibrationReport", verbose, f"reading {path.name}")
         with collecting() as notes, step:
-            table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
+            table = read_predictions(
+                path,
+                label,
+                classes,
+                pos_label,
+                sample_weight,
+                by,
+                groups,
+                prediction,
+                confidence,
+            )
         for note in notes:
             warn(note)
         data = read_data(
             **table,
             named=True,
             remedies=OF_FILES,
+            costs=costs,
+            act_above=act_above,
             tolerance=tolerance,
             title=title or path.stem,
             random_state=random_state,
@@ -567,6 +612,7 @@ _one_at_a_time = threading.RLock()
 
 def _compute_results(data: ReportData, verbose: int) -> dict[str, Any]:
     """Compute all results, as plain numbers, strings, lists and dicts."""
+    data = _costs.check_acting(data)
     step = partial(print_elapsed, "CalibrationReport", verbose)
     # Collect warnings for the page.
     with _one_at_a_time, collecting() as messages:
@@ -582,6 +628,9 @@ def _compute_results(data: ReportData, verbose: int) -> dict[str, Any]:
             results |= {**_tests.summarize_tests(data, trust, calibrators), "calibration": trust}
         with step("thresholds"):
             results["selective"] = _sections.compute_selective(data)
+        with step("costs"):
+            results["validation"] = _costs.compute_validation(data)
+            results["costs"] = _costs.compute_costs(data)
         with step("what to look at"):
             results |= {
                 "classes": _sections.compute_classes(data),

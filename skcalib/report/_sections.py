@@ -67,18 +67,22 @@ TRUST_SIZE, SELECTIVE_SIZE = (4.2, 4.8), (4.2, 3.2)
 
 def compute_classes(data: ReportData) -> list[dict[str, Any]]:
     """Return one entry per class: recall, precision, confidence, most frequent confusion."""
+    if data.of_answers:
+        return []
     return [_compute_class(data, k) for k in range(len(data.classes))]
 
 
 def _compute_class(data: ReportData, k: int) -> dict[str, Any]:
-    labeled, answered = data.of_class(k), data.predicted == k
+    labeled, answered = data.of_class(k), data.decided == k
     return {
         "label": data.label(k),
         "n_samples": round(float(labeled.sum())),
         "n_predicted": int(answered.sum()),
         "recall": fraction(answered, data.weights * labeled),
         "precision": fraction(labeled[answered], data.weights[answered]),
-        "mean_confidence": mean(data.confidence[answered], data.weights[answered]),
+        "mean_confidence": mean(
+            data.proba[answered, k].astype(np.float64), data.weights[answered]
+        ),
         "most_confused_with": _find_most_confused(data, k, data.weights * labeled),
     }
 
@@ -87,7 +91,7 @@ def _find_most_confused(
     data: ReportData, k: int, weights: NDArray[np.float64]
 ) -> dict[str, Any] | None:
     """Return the wrong class that is predicted most often for samples of class k."""
-    count = np.bincount(data.predicted, weights, minlength=len(data.classes))
+    count = np.bincount(data.decided, weights, minlength=len(data.classes))
     count[k] = 0
     if not count.any():
         return None
@@ -106,7 +110,7 @@ def make_chart(results: dict[str, Any]) -> Chart | None:
 
 def _make_chart(results: dict[str, Any], kind: str) -> Chart:
     rows = make_chart_rows(results, kind)
-    positive = results["overview"]["n_classes"] == 2
+    positive = results["overview"]["n_classes"] == 2 and not results["overview"]["of_answers"]
     does = f"class {in_sentence(results['overview']['classes'][1])}" if positive else "right"
     by = "group" if kind == "group" else "class of the answer"
     n_left = len(rows) - 1 - N_ROWS
@@ -122,8 +126,10 @@ def _make_chart(results: dict[str, Any], kind: str) -> Chart:
     )
 
 
-def make_classes_section(results: dict[str, Any]) -> Section:
+def make_classes_section(results: dict[str, Any]) -> Section | None:
     """Return the section of the classes; with more than two, also their tests."""
+    if not results["classes"]:
+        return None
     header = ["class", "samples", "recall", "precision", "confidence", "most often taken for"]
     rows = []
     for entry in results["classes"][:N_ROWS]:
@@ -142,6 +148,12 @@ def make_classes_section(results: dict[str, Any]) -> Section:
         "Recall: how many samples of the class are found. Precision and confidence: of the "
         "answers that name the class, how many are right, and how many are predicted to be."
     )
+    if results["costs"] is not None and results["costs"]["act_above"] is not None:
+        name = in_sentence(results["overview"]["classes"][1])
+        note += (
+            f" An answer is class {name} from a probability of "
+            f"{number(results['costs']['act_above'], 4)} on."
+        )
     left = len(results["classes"]) - N_ROWS
     if left > 0:
         note = f"{left} more classes are in results_. {note}"
@@ -180,6 +192,7 @@ def compute_overview(data: ReportData) -> dict[str, Any]:
         "n_samples": data.n_samples,
         "total_weight": None if data.weight is None else float(data.weight.sum()),
         "n_classes": len(data.classes),
+        "of_answers": data.of_answers,
         "classes": [data.label(k) for k in range(len(data.classes))],
         "accuracy": accuracy,
         "mean_confidence": confidence,
@@ -204,6 +217,8 @@ def count_resamples(n_samples: int) -> int:
 
 def compute_trust(data: ReportData) -> dict[str, Any]:
     """Return errors and curves of the top label and, with two classes, of the second one."""
+    if data.of_answers:
+        return {"views": {"answers": _measure_view(data, data.of_positive_class, "answers")}}
     views = {"top_label": _measure_view(data, data.predictions, "answers")}
     if len(data.classes) == 2:
         positive = _measure_view(data, data.of_positive_class, "positive")
@@ -283,8 +298,8 @@ def make_trust_section(results: dict[str, Any]) -> Section:
 
 
 def _name_view(view: str, results: dict[str, Any]) -> str:
-    if view == "top_label":
-        return "predicted class"
+    if view in ("top_label", "answers"):
+        return "predicted class" if view == "top_label" else "answers"
     return f"probability of class {in_sentence(results['overview']['classes'][1])}"
 
 
@@ -292,7 +307,7 @@ def make_diagram(results: dict[str, Any], view: str | None = None) -> Picture:
     """Return the reliability diagram of a view, by default the first."""
     view = view or next(iter(results["calibration"]["views"]))
     high, low = ("too high", "too low")
-    if view == "top_label":
+    if view != "positive_class":
         high, low = "overconfident", "underconfident"
     caption = (
         f"Reliability of the {_name_view(view, results)}: below the diagonal {high}, above it "
@@ -319,7 +334,10 @@ def make_diagram(results: dict[str, Any], view: str | None = None) -> Picture:
 
 def compute_selective(data: ReportData) -> dict[str, Any]:
     """Return the curve, thresholds for several limits, and the one for half the error rate."""
-    curve = risk_coverage_curve(**data.predictions)
+    given = data.predictions
+    if data.of_answers:  # none is "wrong", however low the confidence
+        given = {**given, "y_proba": np.eye(2)[data.predicted], "confidence": data.confidence}
+    curve = risk_coverage_curve(**given)
     points = thin_curve(curve.coverage)
     error_rate = float(curve.risk[-1])
     table = _compute_thresholds(data, [risk for risk in RISKS if risk < error_rate][-N_RISKS:])
@@ -670,10 +688,11 @@ def make_method_section(results: dict[str, Any]) -> Section:
         "and Pearson's for fractions, bootstrap intervals for calibration errors, normal ones for "
         "differences. A log-loss of a sample is at most 36: a probability of 0 counts as 2e-16."
     )
+    costs = "" if results["costs"] is not None else "what an error costs, "
     limits = (
         "This page does not show whether the samples are like those that the model will meet, "
         "whether they are independent of each other (several of one person are not) and of the "
-        "training, what an error costs, or whether groups that were not given are treated alike."
+        f"training, {costs}or whether groups that were not given are treated alike."
     )
     title = "Method, versions, seed, and what this page does not show"
     return Section(title, [Text(how), Text(limits), Table(["what", "value"], rows)])

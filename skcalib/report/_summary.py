@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _recommendation, _samples, _sections
+from . import _costs, _recommendation, _samples, _sections
 from ._constants import FEWEST_OF_PART, LEVEL
 from ._document import (
     Advice,
@@ -37,6 +37,8 @@ def make_document(results: dict[str, Any]) -> Document:
     """Return the report of these results."""
     sections = [
         _sections.make_trust_section(results),
+        _costs.make_validation_section(results),
+        _costs.make_costs_section(results),
         _sections.make_selective_section(results),
         _sections.make_classes_section(results),
         _sections.make_groups_section(results),
@@ -71,7 +73,10 @@ def make_document(results: dict[str, Any]) -> Document:
 def _make_subtitle(results: dict[str, Any]) -> str:
     overview, method = results["overview"], results["method"]
     parts = [overview["model"]] if overview["model"] and overview["title"] else []
-    parts += [f"{count(overview['n_samples'])} samples", f"{overview['n_classes']} classes"]
+    if overview["of_answers"]:
+        parts.append(f"{count(overview['n_samples'])} answers")
+    else:
+        parts += [f"{count(overview['n_samples'])} samples", f"{overview['n_classes']} classes"]
     parts += [method["created"][:10], f"data {method['data_sha256'][:8]}"]
     return " · ".join([*parts, f"skcalib {method['versions']['skcalib']}"])
 
@@ -119,10 +124,12 @@ def _make_parts_tile(tested: list[GroupTest]) -> Tile:
 def _make_accuracy_tile(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
-    detail = (
-        f"99 % interval {low:.1f} to {high:.1f}; always answering "
-        f"{in_sentence(largest['label'])} is right {percent(largest['value'])} of the time"
-    )
+    detail = f"99 % interval {low:.1f} to {high:.1f}"
+    if not overview["of_answers"]:
+        detail += (
+            f"; always answering {in_sentence(largest['label'])} is right "
+            f"{percent(largest['value'])} of the time"
+        )
     return Tile("How often is it right?", percent(accuracy["value"]), detail)
 
 

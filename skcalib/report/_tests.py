@@ -249,7 +249,7 @@ def _test_members(
 def _pair_outcomes(data: ReportData) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
     """Return outcomes and probabilities of answers and, first, of the second of two classes."""
     pairs = {"answers": (data.correct, data.confidence)}
-    if len(data.classes) == 2:
+    if data.of_one_class:
         pairs = {"positive": (data.of_class(1), data.proba[:, 1]), **pairs}
     return pairs
 

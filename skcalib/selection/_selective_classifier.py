@@ -89,9 +89,11 @@ class SelectiveClassifier(DelegatingClassifier):
         `fit` samples that it was not trained on. Otherwise a clone is fitted on all samples, and
         the threshold comes from out-of-fold confidences.
     risk : float or dict of class to float, default=0.05
-        Largest error rate of the answers, in (0, 1). A dict sets one for every class: the largest
-        fraction of wrong answers among the answers of that class. Every class then has its own
-        threshold, and all limits hold together with probability `confidence_level`.
+        Largest error rate of the answers, in (0, 1). A dict sets one for single classes: the
+        largest fraction of wrong answers among the answers of that class. Every class then has its
+        own threshold, and all limits hold together with probability `confidence_level`. A class
+        that the dict leaves out is never answered: ``{True: 0.05}`` answers where the prediction
+        is True, such as that an answer of a language model is right, and never False.
     confidence_level : float, default=0.9
         Probability, in (0, 1), with which the limit holds over the draw of the samples of `fit`.
     confidence : {"msp", "entropy", "margin", "max_logit", "energy"} or estimator, default="msp"
@@ -120,7 +122,8 @@ class SelectiveClassifier(DelegatingClassifier):
     ----------
     threshold_ : float or ndarray of shape (n_classes,)
         Samples with a larger confidence are answered; inf if no threshold keeps the limit. If
-        `risk` is a dict, one for every predicted class, in the order of `classes_`.
+        `risk` is a dict, one for every predicted class, in the order of `classes_`; inf for a
+        class that it leaves out.
     coverage_ : float
         Fraction of the calibration samples that are answered.
     error_rate_ : float
@@ -278,7 +281,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If `risk` is a dict whose keys are not the classes; if `y` holds soft labels and
+            If `risk` is a dict with other keys than classes; if `y` holds soft labels and
             the estimator, or the confidence, is to be fitted; if `sample_weight` is given, which
             the exact binomial test cannot use; if `reject_label` is a class, or of another type
             than the classes.
@@ -386,9 +389,11 @@ class SelectiveClassifier(DelegatingClassifier):
         """Set a threshold for every predicted class; `column` is that of each prediction."""
         limits = _check_risks(self.risk, self.classes_)
         # Bonferroni: the probabilities of exceeding a limit add up to that of exceeding any.
-        delta = self._delta() / len(limits)
+        delta = self._delta() / sum(limit is not None for limit in limits)
         found = [
-            _control_risk(score, correct, groups, column == k, limit, delta)
+            RiskControl(np.inf, 0, 0, 1.0)
+            if limit is None
+            else _control_risk(score, correct, groups, column == k, limit, delta)
             for k, limit in enumerate(limits)
         ]
         n_accepted = sum(part.n_accepted for part in found)
@@ -615,14 +620,15 @@ def _control_risk(
     return risk_control(score[rows], correct[rows], risk=risk, delta=delta, groups=some)
 
 
-def _check_risks(risk: Any, classes: NDArray) -> list[float]:
-    """Return the limit of every class."""
+def _check_risks(risk: Any, classes: NDArray) -> list[float | None]:
+    """Return the limit of every class; None for a class that is never answered."""
     names = classes.tolist()
-    if set(risk) != set(names):
+    if not risk or not set(risk) <= set(names):
         raise ValueError(
-            f"risk must name every class, {format_labels(names)}, got {format_labels(risk)}."
+            f"risk must name one or more of the classes, {format_labels(names)}, got "
+            f"{format_labels(risk)}."
         )
     for name, limit in risk.items():
         if not isinstance(limit, Real) or not 0 < float(limit) < 1:
             raise ValueError(f"risk must hold numbers in (0, 1), got {limit!r} for {name!r}.")
-    return [float(risk[name]) for name in names]
+    return [float(risk[name]) if name in risk else None for name in names]

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit, logit, softmax
 
 from skcalib.__main__ import main
+from skcalib.report import CalibrationReport
 from skcalib.report._read import read_predictions
 from skcalib.utils import SkcalibWarning
 
@@ -293,12 +294,98 @@ def test_every_command_prints_columns_and_classes(command, tmp_path, capsys):
     )
 
 
-def test_the_confidence_in_an_answer_that_is_right_or_wrong(tmp_path):
+OUTCOMES = {
+    "0 and 1": Y,
+    "True": Y == 1,
+    "yes": np.where(Y, "yes", "no"),
+    "Correct": np.where(Y, "Correct", "Incorrect"),
+}
+WORDS = ("wrong", "right")
+
+
+@pytest.mark.parametrize("kind", OUTCOMES)
+def test_the_confidence_in_an_answer_that_is_right_or_wrong(kind, tmp_path):
     path = tmp_path / "p.csv"
-    pd.DataFrame({"question": range(N), "is_correct": Y == 1, "confidence": P}).to_csv(
-        path, index=False
-    )
-    check(path, ("False", "True"))
+    frame = pd.DataFrame({"question": range(N), "is_correct": OUTCOMES[kind], "confidence": P})
+    frame.to_csv(path, index=False)
+    assert check(path, WORDS)["of_answers"]
+    frame.rename(columns={"is_correct": "ok", "confidence": "c"}).to_csv(path, index=False)
+    found = check(path, WORDS, label="ok", confidence="c")
+    assert found["source"]["columns of confidence"] == "c (of right)"
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_an_answer_with_its_confidence(classes, tmp_path):
+    path = tmp_path / "p.csv"
+    truth = RNG.integers(classes, size=N)
+    answers = np.where(Y == 1, truth, (truth + 1) % classes)
+    frame = pd.DataFrame({"gold": truth, "pred": answers, "confidence": P, "prob_1": 1 - P})
+    frame.to_csv(path, index=False)
+    found = check(path, WORDS, prediction="pred", confidence="confidence")
+    assert found["source"]["column of answers"] == "pred"
+    assert found["source"]["columns not used"] == "prob_1"
+    check(path, WORDS, prediction="pred")
+    frame = frame.drop(columns="prob_1")
+    frame.to_csv(path, index=False)
+    if classes > 2:
+        check(path, WORDS)
+        return
+    with pytest.raises(ValueError, match=r"--prediction pred --confidence confidence; "):
+        read_predictions(path)
+    high = (1 + P) / 2
+    frame.assign(confidence=high).to_csv(path, index=False)
+    check(path, WORDS, np.column_stack([1 - high, high]))
+
+
+def test_answers_that_cannot_be_read_name_the_cause(tmp_path):
+    path = tmp_path / "p.csv"
+    frame = pd.DataFrame({"gold": NAMES[Y], "pred": NAMES[Y], "confidence": 100 * P})
+    faults = {
+        r"'confidence' .* divide percentages by 100": {"prediction": "pred"},
+        r"prediction must name .* got the labels neg, pos": {"confidence": "confidence"},
+        r"classes and pos_label must be None": {"confidence": "confidence", "pos_label": "pos"},
+        r"must have a column 'conf'": {"confidence": "conf"},
+    }
+    for match, options in faults.items():
+        frame.to_csv(path, index=False)
+        with pytest.raises(ValueError, match=match):
+            read_predictions(path, **options)
+    frame.assign(pred="B").to_csv(path, index=False)
+    with pytest.raises(ValueError, match="must name the same classes, got 'B' beside"):
+        read_predictions(path, prediction="pred")
+    frame.drop(columns="confidence").to_csv(path, index=False)
+    with pytest.raises(ValueError, match="confidence must name the column"):
+        read_predictions(path, prediction="pred")
+
+
+def test_every_command_takes_answers(tmp_path, capsys):
+    path, state = tmp_path / "p.csv", tmp_path / "state.json"
+    truth = RNG.integers(4, size=N)
+    answers = np.where(Y == 1, truth, 9)
+    pd.DataFrame({"y": truth, "said": answers, "sure": P}).to_csv(path, index=False)
+    options = [str(path), "--prediction", "said", "--confidence", "sure"]
+    assert main(["check", *options, "--max-error", "0.3"]) == 0
+    assert main(["monitor", *options, "--state", str(state)]) == 0
+    assert main(["report", *options, "-o", str(tmp_path / "p.md")]) == 0
+    assert capsys.readouterr().err.count("answers: said; confidence: sure (of right)") == 3
+    page = (tmp_path / "p.md").read_text()
+    assert "200 answers" in page
+    assert "Which classes?" not in page
+
+
+def test_a_page_of_answers_never_takes_a_low_confidence_for_wrong(tmp_path):
+    confidence = np.clip(P, 0.01, 0.99)
+    found = CalibrationReport.from_predictions(Y == 1, confidence, of_answers=True).results_
+    assert found["overview"]["accuracy"]["value"] == pytest.approx(Y.mean())
+    assert found["overview"]["mean_confidence"] == pytest.approx(confidence.mean())
+    assert found["selective"]["error_rate"] == pytest.approx(1 - Y.mean())
+    order = np.argsort(-confidence, kind="stable")
+    curve = found["selective"]["curve"]
+    half = np.interp(0.5, curve["coverage"], curve["risk"])
+    assert half == pytest.approx(1 - Y[order[: N // 2]].mean(), abs=0.02)
+    assert {row["accuracy"] for row in found["calibrators"]["table"]} == {Y.mean()}
+    with pytest.raises(ValueError, match="y_proba must have shape"):
+        CalibrationReport.from_predictions(Y == 1, BOTH, of_answers=True)
 
 
 def calls_of(function, *args):

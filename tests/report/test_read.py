@@ -348,8 +348,8 @@ def test_predictions_are_never_overwritten(frame, tmp_path, capsys, name):
 
 def test_a_confidence_in_the_answer_is_not_taken_for_the_probability_of_class_1(tmp_path):
     path = tmp_path / "answers.csv"
-    path.write_text("y,answer,confidence\n0,0,0.9\n1,1,0.6\n0,1,0.5\n1,0,0.8\n")
-    with pytest.raises(ValueError, match=r"pos_label must say .* column 'confidence' .* 0 or 1"):
+    path.write_text("y,answer,confidence\n0,0,0.9\n1,1,0.6\n0,1,0.4\n1,0,0.8\n")
+    with pytest.raises(ValueError, match=r"--prediction answer --confidence confidence; .*=CLASS"):
         CalibrationReport.from_csv(path)
     # Said to be that of class 1, it is.
     report = CalibrationReport.from_csv(path, pos_label="1")

@@ -297,13 +297,31 @@ def test_a_class_that_is_never_said_is_never_answered():
     assert "zoo" not in careful.predict(X)
 
 
+def test_a_class_that_is_left_out_is_never_answered():
+    rng = np.random.default_rng(0)
+    confidence = rng.beta(2, 1, 2000)
+    right = rng.uniform(size=2000) < confidence
+    X = np.column_stack([1 - confidence, confidence])
+    model = FrozenEstimator(Stated().fit(X, right))
+    careful = SelectiveClassifier(model, risk={True: 0.1}).fit(X, right)
+    found = risk_control(
+        confidence[confidence > 0.5], right[confidence > 0.5], risk=0.1, delta=0.1
+    )
+    assert careful.threshold_.tolist() == [np.inf, found.threshold]
+    np.testing.assert_array_equal(careful.accept(X), confidence > found.threshold)
+    assert careful.error_rate_ == np.mean(~right[careful.accept(X)]) < 0.1
+    # One number answers "this is wrong" as well, and all answers together keep it.
+    assert SelectiveClassifier(model, risk=0.1).fit(X, right).accept(X)[confidence < 0.1].any()
+
+
 def test_limits_that_do_not_fit_the_classes():
     X, y = rare_population(100, 7)
     frozen = FrozenEstimator(Stated().fit(X, y))
-    with pytest.raises(
-        ValueError, match=r"risk must name every class, \['no', 'yes'\], got \['no'"
-    ):
-        SelectiveClassifier(frozen, risk={"no": 0.1}).fit(X, y)
+    for risk in ({"no": 0.1, "maybe": 0.1}, {}):
+        with pytest.raises(
+            ValueError, match=r"risk must name one or more .* \['no', 'yes'\], got"
+        ):
+            SelectiveClassifier(frozen, risk=risk).fit(X, y)
     with pytest.raises(ValueError, match=r"risk must hold numbers in \(0, 1\), got 1.5 for 'yes'"):
         SelectiveClassifier(frozen, risk={"no": 0.1, "yes": 1.5}).fit(X, y)
 
