@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_readable, check_weights, warn_if_normalized
 from ..utils._backends import UnitRows, align_chunks, is_chunked, map_chunks, reduce_chunks
-from ..utils._compat import Interval, StrOptions, _fit_context, _num_samples
+from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context, _num_samples
 from ..utils._estimators import show_inner, validate_rows
 from ..utils._labels import (
     as_labels,
@@ -462,7 +462,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Ignored; for the interface of scikit-learn.
+            Names of the columns of X, only compared with those of `fit`.
 
         Returns
         -------
@@ -470,6 +470,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             ``rmd_<class>``, or ``mahalanobis_<class>`` with ``relative=False``.
         """
         check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
         prefix = "rmd" if self.relative else "mahalanobis"
         return np.asarray([f"{prefix}_{label}" for label in self.classes_], dtype=object)
 

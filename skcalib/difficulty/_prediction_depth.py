@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_mask
-from ..utils._compat import Interval, StrOptions, _fit_context
+from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context
 from ..utils._output import warn
 from ._base import DifficultyMixin, RequiresLabels
 from ._neighbors import NeighborSearch, NeighborVote, drop
@@ -253,7 +253,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Ignored; for the interface of scikit-learn.
+            Names of the columns of X, only compared with those of `fit`.
 
         Returns
         -------
@@ -261,6 +261,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
             ``["prediction_depth"]``.
         """
         check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
         return np.array(["prediction_depth"], dtype=object)
 
     def probe_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray:

@@ -25,7 +25,7 @@ from ..utils._arrays import (
     warn_if_normalized,
 )
 from ..utils._backends import align_chunks, by_chunks, send_chunks_to
-from ..utils._compat import StrOptions, _fit_context, _num_samples
+from ..utils._compat import StrOptions, _check_feature_names_in, _fit_context, _num_samples
 from ..utils._estimators import PredictByProba, validate_data
 from ..utils._labels import (
     check_class_labels,
@@ -239,7 +239,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Ignored; for the interface of scikit-learn.
+            Names of the columns of X, only compared with those of `fit`.
 
         Returns
         -------
@@ -247,6 +247,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             ``proba_<class>`` for every class.
         """
         check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
         return np.asarray([f"proba_{label}" for label in self.classes_], dtype=object)
 
     def to_json(self) -> str:

@@ -44,6 +44,7 @@ from ..utils._labels import (
     encode_groups,
     warn_of_duplicates,
 )
+from ..utils._proba import as_soft_labels
 from ._base import PostHocCalibrator
 from ._groupwise import GroupwiseCalibration
 from ._registry import CALIBRATORS, get_calibrator
@@ -284,6 +285,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     ) -> Self:
         """Fit the calibrator of a frozen classifier to soft labels."""
         if not isinstance(self.estimator, FrozenEstimator):
+            as_soft_labels(y, name="y")  # its error names labels of several classes
             raise ValueError(
                 "y must hold one label for every sample to fit the classifier, got soft labels; "
                 "for a trained classifier, pass sklearn.frozen.FrozenEstimator(classifier)."

@@ -262,11 +262,14 @@ def _rows(finder: LabelIssueFinder, positions: Any, n_samples: int) -> NDArray[n
         positions = order[issues["is_issue"][order]]
         if not len(positions):
             raise ValueError(
-                "positions must be given, got None: the finder has found no issues and drawn no "
-                "samples. Draw some with finder.draw_samples_to_check(100)."
+                "positions must be given, got None, and there is nothing to check: the finder has "
+                "found no issues and drawn no samples. Draw some with "
+                "finder.draw_samples_to_check(100)."
             )
     rows = np.asarray(positions)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
+    if rows.shape == (0,):
+        raise ValueError("positions must name one or more samples, got none: nothing to check.")
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise ValueError(
             "positions must be integers, got an array of shape "
             f"{rows.shape} and dtype {rows.dtype}."

@@ -330,6 +330,7 @@ class SelectiveClassifier(DelegatingClassifier):
         """Find the threshold of a frozen classifier if y holds soft labels."""
         ready = isinstance(self.confidence, str | FrozenEstimator)
         if not (isinstance(self.estimator, FrozenEstimator) and ready):
+            as_soft_labels(y, name="y")  # its error names labels of several classes
             raise ValueError(
                 "y must hold one label for every sample to fit a classifier or confidence, got "
                 "soft labels; pass trained ones as sklearn.frozen.FrozenEstimator(classifier)."

@@ -20,6 +20,7 @@ from ..utils._compat import (
     HasMethods,
     Interval,
     StrOptions,
+    _check_feature_names_in,
     _fit_context,
     _routing_enabled,
     _safe_indexing,
@@ -97,7 +98,7 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Ignored; for the interface of scikit-learn.
+            Names of the columns of X, only compared with those of `fit`.
 
         Returns
         -------
@@ -105,6 +106,7 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
             The name of the score, one column.
         """
         check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
         return np.asarray([getattr(self, "criterion", "difficulty")], dtype=object)
 
     def _draw_seed(self) -> int:

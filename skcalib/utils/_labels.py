@@ -132,6 +132,13 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
     if y is None:
         raise ValueError("The fit requires y to be passed, but the target y is None.")
     check_readable(y, name=name)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"{name} should be a 1d array of one label for every sample, got an array of shape "
+            f"{shape} instead. Where a sample may have several labels (multilabel), fit one "
+            "estimator per label, as sklearn.multioutput.MultiOutputClassifier does."
+        )
     with name_argument(name):
         labels = column_or_1d(to_host(y), warn=True)
         if labels.dtype.kind in "mMV":
@@ -142,9 +149,15 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
     try:
         with name_argument(name):
             check_classification_targets(labels)
-    except (TypeError, ValueError):  # objects that do not compare, or that begin with a number
+    except (TypeError, ValueError) as error:  # objects that do not compare, or of several types
         _check_one_type(labels, name)
-        raise
+        if "continuous" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} must hold class labels. Unknown label type: continuous, as of a regression. "
+            "Make classes of the numbers, for example by numpy.digitize; for intervals of a "
+            "regression take a package of conformal prediction, such as MAPIE."
+        ) from error
     return labels
 
 

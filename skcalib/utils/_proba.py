@@ -197,11 +197,20 @@ def as_soft_labels(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
         check_values(soft_labels, name=name)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
+        several = "take multilabel_calibration_error, and fit one calibrator per label: " + (
+            "fit(X[:, j], y[:, j])"
+        )
+        if kind is ValueError and np.isin(np.asarray(y), (0, 1)).all():
+            n_labels = np.asarray(y).sum(axis=1)
+            row = int(np.argmax(n_labels != 1))
+            raise ValueError(
+                f"{name} must hold one label for every sample, got {n_labels[row]:g} in row {row} "
+                f"(multilabel): {several}."
+            ) from error
         raise kind(
             f"{str(error)[:-1]}. Labels have shape (n,); with a column for every class {name} "
-            "holds soft labels, whose rows sum to 1. Where a sample may have several labels, "
-            "take multilabel_calibration_error, and fit one calibrator per label: "
-            "fit(X[:, j], y[:, j])."
+            f"holds soft labels, whose rows sum to 1. Where a sample may have several labels, "
+            f"{several}."
         ) from error
     return np.maximum(soft_labels.astype(np.float64, copy=False), 0.0)
 
