@@ -148,11 +148,12 @@ def make_classes_section(results: dict[str, Any]) -> Section | None:
         "Recall: how many samples of the class are found. Precision and confidence: of the "
         "answers that name the class, how many are right, and how many are predicted to be."
     )
-    if results["costs"] is not None and results["costs"]["act_above"] is not None:
+    acting = results.get("costs")
+    if acting is not None and acting["act_above"] is not None:
         name = in_sentence(results["overview"]["classes"][1])
         note += (
             f" An answer is class {name} from a probability of "
-            f"{number(results['costs']['act_above'], 4)} on."
+            f"{number(acting['act_above'], 4)} on."
         )
     left = len(results["classes"]) - N_ROWS
     if left > 0:
@@ -688,7 +689,7 @@ def make_method_section(results: dict[str, Any]) -> Section:
         "and Pearson's for fractions, bootstrap intervals for calibration errors, normal ones for "
         "differences. A log-loss of a sample is at most 36: a probability of 0 counts as 2e-16."
     )
-    costs = "" if results["costs"] is not None else "what an error costs, "
+    costs = "" if results.get("costs") is not None else "what an error costs, "
     limits = (
         "This page does not show whether the samples are like those that the model will meet, "
         "whether they are independent of each other (several of one person are not) and of the "

@@ -24,6 +24,7 @@ from skcalib.report import (
     _constants,
     _data,
     _document,
+    _files,
     _read,
     _report,
     _samples,
@@ -517,9 +518,9 @@ def test_limits_of_check_are_between_0_and_1(limit, tmp_path):
 
 def test_lists_of_names_are_short():
     names = [f"c{k}" for k in range(13)]
-    assert _read._listed(names[:12]) == ", ".join(names[:12])
-    assert _read._listed(names) == ", ".join(names[:12]) + ", ... (13 in all)"
-    assert _read._listed(["a" * 40, "b" * 41]) == "a" * 40 + ", " + "b" * 37 + "..."
+    assert _files.list_names(names[:12]) == ", ".join(names[:12])
+    assert _files.list_names(names) == ", ".join(names[:12]) + ", ... (13 in all)"
+    assert _files.list_names(["a" * 40, "b" * 41]) == "a" * 40 + ", " + "b" * 37 + "..."
     assert _read._example(names) == "--classes c0=CLASS c1=CLASS c2=CLASS"
 
 
@@ -622,7 +623,8 @@ def test_every_way_to_a_page_takes_seed_0_and_prints_nothing(pages):
 def test_sections_and_titles(pages):
     fixed = ["Which samples, which labels?", "What would help?"]
     last = "Method, versions, seed, and what this page does not show"
-    first = ["Reliability diagram and calibration errors", "When should it decline?"]
+    of_class = "Level, slope and discrimination of the probability of class 1"
+    first = ["Reliability diagram and calibration errors", of_class, "When should it decline?"]
     for way, more in (("predictions", ["Which groups?"]), ("csv", [])):
         results = {**pages[way].results_, "warnings": []}
         document = _summary.make_document(results)
