@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_readable, check_weights, warn_if_normalized
 from ..utils._backends import UnitRows, align_chunks, is_chunked, map_chunks, reduce_chunks
-from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context, _num_samples
+from ..utils._compat import (
+    Interval,
+    StrOptions,
+    _check_feature_names_in,
+    _fit_context,
+    _num_samples,
+)
 from ..utils._estimators import show_inner, validate_rows
 from ..utils._labels import (
     as_labels,
