@@ -142,7 +142,7 @@ def make_section(results: dict[str, Any]) -> Section:
         predicted = f"{in_sentence(entry['predicted'])} ({percent(entry['confidence'])})"
         chosen = "" if entry["soft_label"] is None else f" ({percent(entry['soft_label'], 0)})"
         answer = f"label {in_sentence(entry['label'])}{chosen}, predicted {predicted}"
-        if results["overview"]["of_answers"]:
+        if results["overview"].get("of_answers"):
             answer = f"{entry['label']}{chosen}, confidence {percent(entry['confidence'])}"
         lines = [answer, f"difficulty {number(entry['difficulty'], 2)}"]
         entries.append({**entry, "lines": lines})

@@ -110,7 +110,7 @@ def make_chart(results: dict[str, Any]) -> Chart | None:
 
 def _make_chart(results: dict[str, Any], kind: str) -> Chart:
     rows = make_chart_rows(results, kind)
-    positive = results["overview"]["n_classes"] == 2 and not results["overview"]["of_answers"]
+    positive = results["overview"]["n_classes"] == 2 and not results["overview"].get("of_answers")
     does = f"class {in_sentence(results['overview']['classes'][1])}" if positive else "right"
     by = "group" if kind == "group" else "class of the answer"
     n_left = len(rows) - 1 - N_ROWS

@@ -73,7 +73,7 @@ def make_document(results: dict[str, Any]) -> Document:
 def _make_subtitle(results: dict[str, Any]) -> str:
     overview, method = results["overview"], results["method"]
     parts = [overview["model"]] if overview["model"] and overview["title"] else []
-    if overview["of_answers"]:
+    if overview.get("of_answers"):
         parts.append(f"{count(overview['n_samples'])} answers")
     else:
         parts += [f"{count(overview['n_samples'])} samples", f"{overview['n_classes']} classes"]
@@ -125,7 +125,7 @@ def _make_accuracy_tile(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
     detail = f"99 % interval {low:.1f} to {high:.1f}"
-    if not overview["of_answers"]:
+    if not overview.get("of_answers"):
         detail += (
             f"; always answering {in_sentence(largest['label'])} is right "
             f"{percent(largest['value'])} of the time"
