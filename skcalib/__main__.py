@@ -183,13 +183,14 @@ def _monitor(options: argparse.Namespace) -> int:
     }
     _replace(options.state, json.dumps(kept) + "\n")
     show_reading(source, options.notes)
+    caveats = "".join(f"{caveat}\n" for caveat in monitor.caveats_)
     if monitor.alarm_ is not None:
-        sys.stdout.write(f"Alarm. {monitor.alarm_}\n")
+        sys.stdout.write(f"Alarm. {monitor.alarm_}\n{caveats}")
         return 1
     sys.stdout.write(
         f"No alarm: the e-value is {monitor.evidence().e_value:.3g} after step "
         f"{len(monitor.steps_)}, with {len(y_true)} samples; an alarm is raised from "
-        f"{1 / monitor.false_alarm_rate:g} on.\n"
+        f"{1 / monitor.false_alarm_rate:g} on.\n{caveats}"
     )
     return 0
 

@@ -9,11 +9,12 @@ nonnegative martingale with mean 1. It ever exceeds 1 / alpha with probability a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logit, logsumexp, xlog1py, xlogy
 from scipy.stats import chi2
 
 from ..utils._numeric import row_sum
@@ -118,6 +119,111 @@ def compute_e_value(log_e_value: float) -> Evidence:
 def combine_e_values(sums: NDArray[np.float64]) -> Evidence:
     """Return the evidence of sums of log-ratios over samples, one for every map."""
     return compute_e_value(float(logsumexp(sums + make_log_weights(sums.shape))))
+
+
+# Probabilities that were written with a few decimals.
+#
+# As if exact, a calibrated model with many small probabilities raises an alarm: where "0.00" is
+# written, positives are as rare as up to .005, not impossible. So samples are counted by what is
+# written, and the rate theta of positives within a bin may be anywhere in the interval that rounds
+# to it. The e-value is the likelihood under a map over the largest under such rates (universal
+# inference): no smaller a divisor than the likelihood under the true ones, so Ville's inequality
+# holds as before.
+
+# With fewer decimals, such as a vote of ten neighbors, values are taken as written with two; with
+# more, they are exact.
+_FEWEST_DECIMALS, _MOST_DECIMALS = 2, 5
+# Bins in a block of the product with all maps.
+_BINS_AT_ONCE = 4096
+
+
+class Written(NamedTuple):
+    """Probabilities of one step as integers, (n, n_columns), in units of ``10**-decimals``.
+
+    Each true probability is within `half_width` of the one that is written.
+    """
+
+    decimals: int
+    values: NDArray[np.int64]
+    half_width: float
+
+
+def find_decimals(proba: NDArray[np.floating]) -> Written | None:
+    """Return the probabilities, (n, n_columns), as they were written; None if they are exact.
+
+    With three columns or more, rows may have been divided by their sum after rounding. If all of
+    them sum to 1, as rounded ones do not, columns were adjusted and may be off by more.
+    """
+    n_columns, exact = proba.shape[1], proba.astype(np.float64)
+    most = n_columns // 2 if n_columns > 2 else 0
+    for decimals in range(_FEWEST_DECIMALS, _MOST_DECIMALS + 1):
+        unit = 10**decimals
+        rounding = 4 * unit * float(np.finfo(proba.dtype).eps)
+        if rounding > 0.05:
+            break
+        values = np.full(exact.shape, -1.0)
+        for excess in sorted(range(-most, most + 1), key=abs):
+            left = np.flatnonzero(values[:, 0] < 0)
+            scaled = exact[left] * (unit + excess)
+            fits = (np.abs(scaled - np.rint(scaled)) <= rounding).all(axis=1)
+            values[left[fits]] = np.rint(scaled[fits])
+        if (values >= 0).all():
+            adjusted = n_columns > 2 and bool((values.sum(axis=1) == unit).all())
+            half_width = ((n_columns - 1) if adjusted else 1) / (2 * unit)
+            return Written(decimals, values.astype(np.int64), half_width)
+    return None
+
+
+class WrittenCounts(NamedTuple):
+    """Samples and positives of one step by written value, for one column."""
+
+    decimals: int
+    values: NDArray[np.int64]
+    n_samples: NDArray[np.float64]
+    n_positive: NDArray[np.float64]
+
+
+def count_written(
+    values: NDArray[np.int64], positive: NDArray[np.bool_], decimals: int
+) -> WrittenCounts:
+    """Return the counts of a column."""
+    distinct, place = np.unique(values, return_inverse=True)
+    n, n_positive = np.bincount(place), np.bincount(place, positive)
+    return WrittenCounts(decimals, distinct, n.astype(np.float64), n_positive.astype(np.float64))
+
+
+def log_ratios_of_written(
+    steps: Sequence[WrittenCounts], half_width: float
+) -> NDArray[np.float64]:
+    """Return the log-ratios against every map of two classes, from every step on.
+
+    Shape (n_steps, n_maps). The numerator of a map takes the written values, the denominator the
+    most likely rates within `half_width` of them.
+    """
+    decimals = max(step.decimals for step in steps)
+    scaled = [step.values * 10 ** (decimals - step.decimals) for step in steps]
+    values, place = np.unique(np.concatenate(scaled), return_inverse=True)
+    row = np.repeat(np.arange(len(steps)), [len(part) for part in scaled])
+    counts = np.zeros((2, len(steps), len(values)))
+    counts[0, row, place] = np.concatenate([step.n_samples for step in steps])
+    counts[1, row, place] = np.concatenate([step.n_positive for step in steps])
+    # Sums over this step and all later ones.
+    n, s = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+    written, least = values / 10**decimals, 0.25 / 10**decimals
+    rate = np.divide(s, n, out=np.broadcast_to(written, n.shape).copy(), where=n > 0)
+    rate = np.clip(rate, np.maximum(written - half_width, 0), np.minimum(written + half_width, 1))
+    found = -(xlogy(s, rate) + xlog1py(n - s, -rate)).sum(axis=1)[:, np.newaxis]
+    for start in range(0, len(values), _BINS_AT_ONCE):
+        part = slice(start, start + _BINS_AT_ONCE)
+        log_odds = logit(np.clip(written[part], least, 1 - least))[:, np.newaxis]
+        slopes, shifts = (
+            np.repeat(np.exp(LOG_SLOPES), len(SHIFTS)),
+            np.tile(SHIFTS, len(LOG_SLOPES)),
+        )
+        mapped = slopes * log_odds + shifts
+        found = found - s[:, part] @ np.logaddexp(0, -mapped)
+        found -= (n - s)[:, part] @ np.logaddexp(0, mapped)
+    return found
 
 
 def describe_change(sums: NDArray[np.float64], classes: NDArray | None) -> str:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from ..utils._backends import is_chunked
+from ..utils._backends import is_chunked, to_host
 from ..utils._compat import Interval, _safe_indexing, validate_params
 from ..utils._labels import encode_groups, format_labels
+from ..utils._proba import check_predictions
 from ._accumulator import CalibrationAccumulator
-from ._e_values import Evidence, compute_e_value, describe_change, make_log_weights
+from ._e_values import (
+    Evidence,
+    Written,
+    WrittenCounts,
+    compute_e_value,
+    count_written,
+    describe_change,
+    find_decimals,
+    log_ratios_of_written,
+    make_log_weights,
+)
 
-_FORMAT = "skcalib.CalibrationMonitor 1"
+# Format 1 had exact steps alone.
+_FORMAT, _EXACT_FORMAT = (f"skcalib.CalibrationMonitor {version}" for version in (2, 1))
 
 
 @dataclass
@@ -28,31 +40,72 @@ class _Stream:
     / (j + 1) is left for later ones. The total is a weighted mean of e-processes, one of which
     starts just when the probabilities go wrong. `log_alternatives` holds the logarithms of the
     e-values against every map, each with its weight.
+
+    Steps of rounded probabilities are `counts`, for every column. Their e-value is computed anew
+    from all of them, and multiplied by that of the exact steps.
     """
 
     weight: float
     steps: list[dict[str, Any]] = field(default_factory=list)
     log_alternatives: Any = None
+    n_exact: int = 0
+    log_exact: float = 0.0
+    counts: list[list[WrittenCounts]] = field(default_factory=list)
 
-    def add(self, step: CalibrationAccumulator, name: str) -> _Stream:
-        """Return the stream after one more step."""
-        ratios = step.metric_sums_["e_value"]
-        j = len(self.steps) + 1
-        start = np.full_like(ratios, -np.log(j * (j + 1)))
-        before = (
-            start if self.log_alternatives is None else np.logaddexp(self.log_alternatives, start)
-        )
-        after = before + ratios
-        log_e = np.logaddexp(logsumexp(after + make_log_weights(after.shape)), -np.log(j + 1))
+    def add(
+        self,
+        step: CalibrationAccumulator,
+        name: str,
+        counts: list[WrittenCounts] | None,
+        half_width: float,
+    ) -> _Stream:
+        """Return the stream after one more step, of `counts` if its probabilities are rounded."""
+        after = replace(self) if counts is None else replace(self, counts=[*self.counts, counts])
+        if counts is None:
+            ratios = step.metric_sums_["e_value"]
+            after.n_exact = j = self.n_exact + 1
+            start = np.full_like(ratios, -np.log(j * (j + 1)))
+            before = self.log_alternatives
+            before = start if before is None else np.logaddexp(before, start)
+            after.log_alternatives = before + ratios
+            log_e = logsumexp(after.log_alternatives + make_log_weights(ratios.shape))
+            after.log_exact = float(np.logaddexp(log_e, -np.log(j + 1)))
+        log_e = after.log_exact
+        if after.counts:
+            of_maps = after.alternatives_of_written(half_width)
+            weighted = logsumexp(of_maps) - np.log(of_maps.size)
+            log_e += float(np.logaddexp(weighted, -np.log(len(after.counts) + 1)))
         n, predicted, observed = step.sums_.sum(axis=1).tolist()
         entry = {"name": name, "samples": n, "predicted": predicted, "observed": observed}
-        return _Stream(self.weight, [*self.steps, entry | {"log_e": float(log_e)}], after)
+        after.steps = [*self.steps, entry | {"log_e": float(log_e)}]
+        return after
+
+    def alternatives_of_written(self, half_width: float) -> NDArray[np.float64]:
+        """Return the logarithms of the e-values of rounded steps, (n_columns, n_maps)."""
+        j = np.arange(1, len(self.counts) + 1)
+        start = -np.log(j * (j + 1))[:, np.newaxis]
+        return np.array(
+            [
+                logsumexp(log_ratios_of_written(column, half_width) + start, axis=0)
+                for column in zip(*self.counts)
+            ]
+        )
 
     @property
     def log_e(self) -> float:
         return float(self.steps[-1]["log_e"])
 
-    def summarize(self, classes: NDArray | None, what: str) -> str:
+    def _describe(self, classes: NDArray | None, half_width: float) -> str:
+        """Return the change of the probabilities that fits the labels best."""
+        if not self.counts:
+            return describe_change(self.log_alternatives, classes)
+        of_maps = self.alternatives_of_written(half_width)
+        if len(of_maps) == 1:
+            return describe_change(of_maps[0], classes)
+        k = int(of_maps.max(axis=1).argmax())
+        return describe_change(of_maps[k], None if classes is None else classes[[k]])
+
+    def summarize(self, classes: NDArray | None, what: str, half_width: float) -> str:
         """Return a sentence on what is wrong, and since which step."""
         # Evidence has grown since its minimum; before the first step, its logarithm is 0.
         smallest = np.argmin([0.0, *(step["log_e"] for step in self.steps[:-1])])
@@ -63,7 +116,7 @@ class _Stream:
         return (
             f"Since {since[0]['name']} ({n:.0f} samples), the model predicts {predicted / n:.1%} "
             f"on average, and {observed / n:.1%} are {what}. "
-            f"{describe_change(self.log_alternatives, classes)}"
+            f"{self._describe(classes, half_width)}"
         )
 
 
@@ -76,6 +129,9 @@ class CalibrationMonitor:
     :class:`CalibrationAccumulator`, it tests the probabilities against maps that would repair
     them [1]_, but the test restarts at every step, so that a hundred good days do not hide that
     the model is wrong since yesterday. The state has a fixed size, except for one entry per step.
+
+    Probabilities with two to five decimals, as in a file, are taken for what they are: any that
+    round to the written ones. What the decimals hide stays unseen, see `caveats_`.
 
     An alarm stays: start a new monitor once the model is repaired.
 
@@ -94,6 +150,11 @@ class CalibrationMonitor:
         For every step: its "name", the number of its "samples", the sum of their confidence
         ("predicted"), the number of correct (or positive) ones ("observed"), and "log_e", the
         logarithm of the e-value of all samples so far.
+    decimals_ : int or None
+        Largest number of decimals of the steps whose probabilities are rounded; None if all are
+        exact.
+    caveats_ : list of str
+        Sentences on errors that the written decimals hide; empty if there are none.
     classes_ : ndarray of shape (n_classes,) or None
         Labels of the columns, from the first step on.
 
@@ -106,12 +167,20 @@ class CalibrationMonitor:
     -----
     Labels may come late, if their delay does not depend on their values. The guarantee fails if
     labels depend on each other, as those of samples that belong together do.
+
+    Rounded probabilities are found by themselves: all of a step have two to five decimals, also
+    if rows were divided by their sum afterwards. Labels are then counted by written value, and
+    the e-value compares the likelihood of a map with the largest one under probabilities that
+    round to these values (universal inference [2]_). Of several classes, each is tested against
+    the rest. Dask arrays count as exact.
     ``python -m skcalib monitor`` does this with one file per day.
 
     References
     ----------
     .. [1] A. Ramdas, P. Gruenwald, V. Vovk, G. Shafer, "Game-theoretic statistics and safe
        anytime-valid inference", Statistical Science 2023.
+    .. [2] L. Wasserman, A. Ramdas, S. Balakrishnan, "Universal inference", Proceedings of the
+       National Academy of Sciences 2020.
 
     Examples
     --------
@@ -142,6 +211,7 @@ class CalibrationMonitor:
             metrics=["e_value"], labels=labels, pos_label=pos_label
         )
         self._streams: dict[str, _Stream] = {}
+        self._half_width = 0.0
 
     @property
     def classes_(self) -> NDArray[Any] | None:
@@ -152,6 +222,37 @@ class CalibrationMonitor:
     def steps_(self) -> list[dict[str, Any]]:
         """Samples, sums and evidence of every step."""
         return self._streams[""].steps if self._streams else []
+
+    @property
+    def decimals_(self) -> int | None:
+        """Number of decimals of rounded probabilities."""
+        if not self._streams:
+            return None
+        counts = self._streams[""].counts
+        return max((columns[0].decimals for columns in counts), default=None)
+
+    @property
+    def caveats_(self) -> list[str]:
+        """Sentences on errors that the written decimals hide."""
+        decimals = self.decimals_
+        if decimals is None:
+            return []
+        columns = [column for step in self._streams[""].counts for column in step]
+        total = sum(column.n_samples.sum() for column in columns)
+        at_ends = sum(
+            column.n_samples[np.isin(column.values, (0, 10**column.decimals))].sum()
+            for column in columns
+        )
+        text = (
+            f"y_proba have {decimals} decimals: an error that rounding could make, of up to "
+            f"{self._half_width:g}, is not seen"
+        )
+        if at_ends:
+            text += (
+                f"; {at_ends / total:.0%} of them are written as 0 or 1, where this may be most "
+                "of the probability"
+            )
+        return [f"{text}. Write more decimals to see more."]
 
     def update(
         self, y_true: ArrayLike, y_proba: ArrayLike, *, by: Any = None, name: Any = None
@@ -181,17 +282,27 @@ class CalibrationMonitor:
         if self._streams and (by is None) != (len(self._streams) == 1):
             got = "none" if by is None else "some"
             raise ValueError(f"by must be passed in every step or in none, got {got} in this one.")
+        in_memory = not is_chunked(y_true) and not is_chunked(y_proba)
+        y_proba = _divide_rounded(y_proba) if in_memory else y_proba
         step = self._empty._empty().update(y_true, y_proba)
         if not step.sums_[0].any():
             return self  # no labels have arrived
         empty, title = step._empty(), str(len(self.steps_) + 1 if name is None else name)
         parts = {"": step} | ({} if by is None else _split_by_group(empty, y_true, y_proba, by))
-        streams = dict(self._streams)
+        streams, half_width = dict(self._streams), self._half_width
+        rounded = _read_rounded(step, y_true, y_proba) if in_memory else None
+        groups = None
+        if rounded is not None:
+            half_width = max(half_width, rounded.written.half_width)
+            groups = None if by is None else _name_of_groups(by, len(rounded.is_label))
         for group, part in parts.items():
+            rows = slice(None) if groups is None or group == "" else groups == group
+            counts = None if rounded is None else rounded.count_rows(rows)
             g = len(streams)  # all samples come first
             weight = (1.0 if by is None else 0.5) if g == 0 else 0.5 / (g * (g + 1))
-            streams[group] = streams.get(group, _Stream(weight)).add(part, title)
-        self._streams, self._empty = streams, empty
+            stream = streams.get(group, _Stream(weight))
+            streams[group] = stream.add(part, title, counts, half_width)
+        self._streams, self._empty, self._half_width = streams, empty, half_width
         if self.alarm_ is None and self._log_e() >= -np.log(self.false_alarm_rate):
             self.alarm_ = self._summary()
         return self
@@ -217,15 +328,13 @@ class CalibrationMonitor:
         text : str
             JSON, on one line. All numbers are kept to the last bit.
         """
-        streams = {
-            group: asdict(stream) | {"log_alternatives": stream.log_alternatives.tolist()}
-            for group, stream in self._streams.items()
-        }
+        streams = {group: _stream_as_plain(stream) for group, stream in self._streams.items()}
         return json.dumps(
             {
                 "format": _FORMAT,
                 "false_alarm_rate": self.false_alarm_rate,
                 "alarm": self.alarm_,
+                "half_width": self._half_width,
                 "classes": json.loads(self._empty.to_json()),
                 "streams": streams,
             },
@@ -253,16 +362,14 @@ class CalibrationMonitor:
         """
         try:
             state = json.loads(text)
-            if state["format"] != _FORMAT:
+            if state["format"] not in (_FORMAT, _EXACT_FORMAT):
                 raise ValueError(f"the format is {state['format']!r}")
             found = cls(state["false_alarm_rate"])
             found.alarm_ = state["alarm"]
+            found._half_width = float(state.get("half_width", 0.0))
             found._empty = CalibrationAccumulator.from_json(json.dumps(state["classes"]))
             for group, values in state["streams"].items():
-                logs = np.array(values["log_alternatives"], dtype=np.float64)
-                if not np.isfinite(logs).all() or not values["steps"]:
-                    raise ValueError("a stream has no finite evidence")
-                found._streams[group] = _Stream(values["weight"], values["steps"], logs)
+                found._streams[group] = _read_stream(values)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"text must be what to_json of a monitor returned, got {text[:60]!r}: {error}."
@@ -289,7 +396,7 @@ class CalibrationMonitor:
         logs = {g: np.log(stream.weight) + stream.log_e for g, stream in self._streams.items()}
         worst = max(logs, key=lambda g: logs[g])
         what = "positive" if self._empty._columns == () else "correct"
-        summary = self._streams[worst].summarize(self.classes_, what)
+        summary = self._streams[worst].summarize(self.classes_, what, self._half_width)
         return f"{worst}: {summary}" if worst else summary
 
 
@@ -313,3 +420,99 @@ def _split_by_group(
         )
         for text, of_group in zip(texts, rows)
     }
+
+
+def _name_of_groups(by: Any, n_samples: int) -> NDArray[Any]:
+    """Return the name of every sample's group as text."""
+    names, codes = encode_groups(by, n_samples, name="by")
+    return np.array([str(name) for name in names], dtype=object)[codes]
+
+
+def _divide_rounded(y_proba: Any) -> Any:
+    """Return rows of three or more rounded probabilities divided by their sum, others as given."""
+    proba = np.asarray(to_host(y_proba))
+    if proba.dtype.kind != "f" or proba.ndim != 2 or proba.shape[1] < 3 or not proba.size:
+        return y_proba
+    if not ((proba >= 0) & (proba <= 1)).all():
+        return y_proba  # the accumulator says what is wrong
+    written = find_decimals(proba)
+    if written is None:
+        return y_proba
+    total, unit = written.values.sum(axis=1), 10**written.decimals
+    # Rounding changes the sum of K values by less than K / 2 units.
+    if (total == unit).all() or (2 * np.abs(total - unit) > proba.shape[1]).any():
+        return y_proba
+    divided = written.values / total[:, np.newaxis]
+    if hasattr(y_proba, "columns") and hasattr(y_proba, "index"):  # a frame keeps its names
+        return type(y_proba)(divided, columns=y_proba.columns, index=y_proba.index)
+    return divided
+
+
+class _Rounded(NamedTuple):
+    """Rounded probabilities of one step, and for every column whether it is the label's."""
+
+    written: Written
+    is_label: NDArray[np.bool_]
+
+    def count_rows(self, rows: Any) -> list[WrittenCounts]:
+        """Return the counts of some samples, for every column."""
+        return [
+            count_written(values[rows], is_label[rows], self.written.decimals)
+            for values, is_label in zip(self.written.values.T, self.is_label.T)
+        ]
+
+
+def _read_rounded(step: CalibrationAccumulator, y_true: Any, y_proba: Any) -> _Rounded | None:
+    """Return the probabilities of a step as written; None if they are exact."""
+    known = step.classes_ is not None
+    checked = check_predictions(
+        y_true,
+        y_proba,
+        labels=step.classes_ if known else step.labels,
+        pos_label=None if known else step.pos_label,
+    )
+    written = find_decimals(checked.proba.reshape(len(checked.proba), -1))
+    if written is None:
+        return None
+    if written.values.shape[1] <= 2:  # of two classes the second
+        written = written._replace(values=written.values[:, -1:])
+        return _Rounded(written, (checked.codes == 1)[:, np.newaxis])
+    return _Rounded(written, checked.codes[:, np.newaxis] == np.arange(checked.proba.shape[1]))
+
+
+def _stream_as_plain(stream: _Stream) -> dict[str, Any]:
+    """Return a stream as JSON holds it."""
+    logs = stream.log_alternatives
+    counts = [
+        [[int(c.decimals), *(values.tolist() for values in c[1:])] for c in columns]
+        for columns in stream.counts
+    ]
+    return {
+        "weight": stream.weight,
+        "steps": stream.steps,
+        "log_alternatives": None if logs is None else logs.tolist(),
+        "n_exact": stream.n_exact,
+        "log_exact": stream.log_exact,
+        "counts": counts,
+    }
+
+
+def _read_stream(values: dict[str, Any]) -> _Stream:
+    """Return the stream that JSON holds."""
+    steps, logs = values["steps"], values["log_alternatives"]
+    counts = [
+        [
+            WrittenCounts(decimals, np.array(at, dtype=np.int64), *map(np.array, sums))
+            for decimals, at, *sums in columns
+        ]
+        for columns in values.get("counts", [])
+    ]
+    if logs is not None:
+        logs = np.array(logs, dtype=np.float64)
+    is_finite = logs is None or np.isfinite(logs).all()
+    if not steps or (logs is None and not counts) or not is_finite:
+        raise ValueError("a stream has no finite evidence")
+    # Format 1 had exact steps alone.
+    n_exact, log_exact = values.get("n_exact", len(steps)), values.get("log_exact")
+    log_exact = steps[-1]["log_e"] if log_exact is None else log_exact
+    return _Stream(values["weight"], steps, logs, n_exact, log_exact, counts)

@@ -171,3 +171,73 @@ def test_groups_of_dask_arrays_are_refused():
     assert CalibrationMonitor().update(y, proba).steps_[0]["samples"] == 2
     with pytest.raises(TypeError, match=r"^by must be None where"):
         CalibrationMonitor().update(y, proba, by=[0, 1])
+
+
+def rounded(n_days, decimals=2, odds=1.0, n_classes=2, seed=0):
+    """Yield labels and rounded probabilities, many of them small; odds of class 1 are off."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n_days):
+        z = rng.normal(0, 1.5, (200, n_classes)) - 4 * (np.arange(n_classes) == 1)
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        y = (p.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1).clip(0, n_classes - 1)
+        p = p * np.where(np.arange(n_classes) == 1, odds, 1)
+        p /= p.sum(axis=1, keepdims=True)
+        yield y, np.round(p[:, 1] if n_classes == 2 else p, decimals)
+
+
+@pytest.mark.parametrize(("n_classes", "decimals"), [(2, 2), (2, 3), (3, 2)])
+def test_rounded_probabilities_raise_no_false_alarm_and_faults_are_found(n_classes, decimals):
+    options = {"decimals": decimals, "n_classes": n_classes}
+    for seed in range(3):
+        monitor = monitored(rounded(25, seed=seed, **options), labels=range(n_classes))
+        assert monitor.alarm_ is None
+        assert monitor.decimals_ == decimals
+    monitor = monitored(rounded(30, odds=2.5, **options), labels=range(n_classes))
+    assert "gives class 1 too much" in monitor.alarm_
+    assert f"y_proba have {decimals} decimals" in monitor.caveats_[0]
+    assert monitored(days(3)).caveats_ == []
+
+
+def test_the_e_value_of_rounded_probabilities_by_hand():
+    y, p = np.array([1, 0, 0, 1, 0, 0, 0]), np.array([0.02, 0.02, 0.02, 0.3, 0.3, 0.0, 0.0])
+    monitor = CalibrationMonitor(labels=[0, 1]).update(y, p)
+    # Rates that round to .02, .3 and 0 and are most likely.
+    null = np.array([0.025] * 3 + [0.305] * 2 + [1e-300] * 2)
+    likelihood = np.prod(np.where(y == 1, null, 1 - null))
+    scaled = np.exp(1.2 * np.array([-1, -1 / 2, -1 / 4, -1 / 8, -1 / 16, -1 / 32]))
+    slopes = [*scaled, 1.0, *(1 / scaled[::-1])]
+    shifts = 1.5 / 1.2 * np.log(slopes)
+    z = np.log(np.maximum(p, 0.0025) / (1 - np.maximum(p, 0.0025)))
+    found = [
+        np.prod(np.where(y == 1, expit(a * z + b), 1 - expit(a * z + b))) / likelihood
+        for a in slopes
+        for b in shifts
+    ]
+    assert monitor.evidence().e_value == pytest.approx(np.mean(found) / 2 + 1 / 2, rel=1e-6)
+
+
+def test_rows_that_were_divided_by_their_sum_are_rounded_ones():
+    for y, p in rounded(1, n_classes=3):
+        divided = p / p.sum(axis=1, keepdims=True)
+        found = [CalibrationMonitor(labels=range(3)).update(y, q) for q in (p, divided)]
+        assert [monitor.decimals_ for monitor in found] == [2, 2]
+        assert found[0].evidence() == pytest.approx(found[1].evidence(), rel=1e-9)
+    with pytest.raises(ValueError, match="must sum to 1"):
+        CalibrationMonitor(labels=range(3)).update([0, 1], [[0.5, 0.2, 0.2], [0.2, 0.3, 0.5]])
+
+
+def test_exact_and_rounded_steps_of_groups_are_kept_as_text():
+    steps = [*rounded(2), *days(2), *rounded(2, decimals=3)]
+    by = np.array(["a", "b"])[np.arange(200) % 2]
+    whole, parts = CalibrationMonitor(), CalibrationMonitor()
+    for y, p in steps:
+        whole.update(y, p, by=by)
+        parts = CalibrationMonitor.from_json(parts.to_json()).update(y, p, by=by)
+    assert parts.to_json() == whole.to_json()
+    assert whole.decimals_ == 3
+    first = json.loads(monitored(days(2)).to_json())
+    first["format"] = first["format"].replace("2", "1")
+    for name in ("n_exact", "log_exact", "counts"):
+        del first["streams"][""][name]
+    monitor = CalibrationMonitor.from_json(json.dumps(first))
+    assert monitor.evidence() == monitored(days(2)).evidence()
