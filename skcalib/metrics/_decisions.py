@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Integral, Real
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,9 +15,11 @@ from scipy.stats import t as student
 from sklearn.utils import check_random_state
 
 from ..utils._arrays import as_floats
+from ..utils._backends import align_chunks, is_chunked, reduce_chunks
 from ..utils._compat import Interval, validate_params
 from ..utils._output import as_table
 from ..utils._proba import Predictions, check_predictions
+from ._per_sample import classes_of_chunks
 from ._resampling import warn_of_few_groups
 from ._risk_model import Array, Estimate, Sample, blocks_of_groups, groups_of, root_of
 
@@ -63,8 +67,9 @@ def net_benefit(
     Parameters
     ----------
     y_true : of :func:`expected_calibration_error`
-    y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+    y_proba : array-like or dask array of shape (n_samples,) or (n_samples, 2)
         Probabilities of the positive class or of both classes, of which the second is positive.
+        The mean over the chunks of a dask array is computed where they are.
     threshold : float or array-like of shape (n_thresholds,)
         Probability from which on one acts, in [0, 1).
     sample_weight, labels, pos_label : of :func:`expected_calibration_error`
@@ -100,6 +105,10 @@ def net_benefit(
     >>> net_benefit(y_true, y_proba, [0.2, 0.35]).round(3)
     array([0.3  , 0.292])
     """
+    if is_chunked(y_proba):
+        of_part = partial(net_benefit, threshold=threshold)
+        values = mean_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)
+        return values if np.ndim(threshold) else float(values[0])
     predictions = two_classes(y_true, y_proba, sample_weight, labels, pos_label)
     thresholds = as_floats(threshold, name="threshold").astype(np.float64)
     if thresholds.ndim > 1 or not np.all((thresholds >= 0) & (thresholds < 1)):
@@ -107,6 +116,38 @@ def net_benefit(
     sample = Sample.of(predictions, 1, np.arange(len(predictions.proba)))
     values = _mean_benefit(sample.outcome, sample, np.atleast_1d(thresholds))
     return values if thresholds.ndim else float(values[0])
+
+
+def mean_over_chunks(
+    metric: Callable[..., Any],
+    y_true: Any,
+    y_proba: Any,
+    sample_weight: Any,
+    labels: ArrayLike | None,
+    pos_label: Any,
+) -> Array:
+    """Return the mean over all samples of a metric that is a mean, from those of the chunks."""
+    proba, truth, weight = align_chunks(
+        True, y_proba=y_proba, y_true=y_true, sample_weight=sample_weight
+    )
+    if labels is None:
+        # One chunk alone may lack a class that another chunk has.
+        labels = classes_of_chunks(truth, proba.shape[1:], pos_label)
+    of_chunk = partial(_sum_of_chunk, metric, {"labels": labels, "pos_label": pos_label})
+    total = np.atleast_1d(reduce_chunks(of_chunk, add, proba, truth, weight))
+    if not total[-1] > 0:
+        raise ValueError("y_proba must have samples of positive weight, got none.")
+    return np.asarray(total[:-1] / total[-1])
+
+
+def _sum_of_chunk(
+    metric: Callable[..., Any], options: dict[str, Any], proba: Any, truth: Any, weight: Any
+) -> Any:
+    """Return the sums of a metric, and the weight, which is last; 0 without samples."""
+    mass = float(len(proba) if weight is None else np.sum(weight))
+    if not mass > 0:
+        return 0.0
+    return np.append(metric(truth, proba, sample_weight=weight, **options), 1.0) * mass
 
 
 @validate_params(

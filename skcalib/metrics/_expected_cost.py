@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,9 +12,11 @@ from scipy.stats import t as student
 from sklearn.utils import check_random_state
 
 from ..utils._arrays import as_floats
+from ..utils._backends import is_chunked
 from ..utils._compat import Interval, validate_params
 from ..utils._output import as_table
 from ..utils._proba import Predictions, add_unseen, check_predictions
+from ._decisions import mean_over_chunks
 from ._per_sample import two_columns
 from ._registry import register
 from ._resampling import warn_of_few_groups
@@ -75,7 +78,10 @@ def expected_cost(
 
     Parameters
     ----------
-    y_true, y_proba : of :func:`expected_calibration_error`
+    y_true : of :func:`expected_calibration_error`
+    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities, as in :func:`expected_calibration_error`. The mean over the chunks of a dask
+        array is computed where they are.
     costs : array-like of shape (n_decisions, n_classes) or (n_samples, n_decisions, n_classes), \
 default=None
         Cost of every decision for every true class, in the order of the columns of `y_proba` (of
@@ -119,6 +125,16 @@ default=None
     >>> expected_cost([0, 0, 0, 1, 1], [0.001, 0.01, 0.04, 0.02, 0.6], costs)
     42.0
     """
+    if is_chunked(y_proba):
+        if costs is not None and np.ndim(costs) == 3:
+            raise ValueError(
+                "costs must have shape (n_decisions, n_classes) if y_proba is a dask array, got "
+                "one table for every sample."
+            )
+        of_part = partial(expected_cost, costs=costs)
+        return float(
+            mean_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)[0]
+        )
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     proba = two_columns(predictions.proba)
     table = check_costs(1 - np.eye(proba.shape[1]) if costs is None else costs, *proba.shape)

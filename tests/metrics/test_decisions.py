@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from skcalib.metrics import decision_curve, net_benefit, score_decomposition
+from skcalib.metrics import decision_curve, expected_cost, net_benefit, score_decomposition
 from skcalib.utils import SkcalibWarning
 
 
@@ -159,3 +159,29 @@ def test_few_groups_bring_a_warning():
     y, proba = sample()
     with pytest.warns(SkcalibWarning, match="groups must be 20 or more"):
         decision_curve(y, proba, groups=np.arange(400) % 10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_over_chunks_of_dask_are_those_in_memory(weighted):
+    da = pytest.importorskip("dask.array")
+    rng = np.random.default_rng(0)
+    risk = rng.beta(1, 4, 500)
+    y_true = np.where(rng.random(500) < risk, "yes", "no")
+    y_true[:100] = "no"  # a chunk without a positive sample
+    weight = rng.random(500) if weighted else None
+    for y_proba in (risk, np.column_stack([1 - risk, risk])):
+        chunks = da.from_array(y_proba, chunks=(100, *y_proba.shape[1:]))
+        options = {"sample_weight": weight}
+        if y_proba.ndim == 1:
+            options["pos_label"] = "yes"
+        for thresholds in (0.2, [0.1, 0.4]):
+            np.testing.assert_allclose(
+                net_benefit(da.from_array(y_true, chunks=100), chunks, thresholds, **options),
+                net_benefit(y_true, y_proba, thresholds, **options),
+            )
+        costs = [[0, 7], [1, 0], [0.5, 0.5]]
+        assert expected_cost(y_true, chunks, costs, **options) == pytest.approx(
+            expected_cost(y_true, y_proba, costs, **options)
+        )
+    with pytest.raises(ValueError, match="if y_proba is a dask array, got one table"):
+        expected_cost(y_true, chunks, np.ones((500, 2, 2)))

@@ -46,7 +46,7 @@ def test_a_page_of_shares_is_one_of_weighted_rows(too_sure, report):
     for of, of_rows in zip(found["classes"], expected["classes"], strict=True):
         assert of["label"] == of_rows["label"]
         for name in ("recall", "precision"):
-            assert of[name] == pytest.approx(of_rows[name])
+            assert of[name]["value"] == pytest.approx(of_rows[name]["value"])
         assert of["mean_confidence"] == pytest.approx(of_rows["mean_confidence"])
         assert of["most_confused_with"]["label"] == of_rows["most_confused_with"]["label"]
     view, of_rows = (x["calibration"]["views"]["top_label"] for x in (found, expected))
