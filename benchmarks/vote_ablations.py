@@ -47,12 +47,15 @@ def losses(folder: Path) -> Iterator[Loss]:
 
 
 RULES = [
-    Rule("_ANNOTATORS", "how much annotators differ (here 1)", {VOTES + "_ANNOTATORS": 1.0}),
-    Rule("_CLASSES", "how much classes differ (here 1)", {VOTES + "_CLASSES": 1.0}),
     Rule("_OFFSET", "how frequent classes are (here 1)", {VOTES + "_OFFSET": 1.0}),
-    Rule("_OTHERS", "all other parameters (here 10)", {VOTES + "_OTHERS": 10.0}),
-    Rule("_LEAST_GAIN", "when the search ends (here .001)", {VOTES + "_LEAST_GAIN": 1e-3}),
-    Rule("MIN_VOTE_POWER", "tempering once more", {VOTES + "MIN_VOTE_POWER": 1.0}),
-    Rule("VOTES_OF_PRIOR", "prior of annotators (here none)", {VOTES + "VOTES_OF_PRIOR": 1e-3}),
+    Rule("_ON_DIAGONAL", "prior of the rows (here none)", {VOTES + "_ON_DIAGONAL": 1e-3}),
+    Rule("_LEAST_CHANGE", "when the search ends (here 1e-5)", {VOTES + "_LEAST_CHANGE": 1e-5}),
+    Rule("_POOL_EVERY", "searches for the pool (here each step)", {VOTES + "_POOL_EVERY": 1}),
+    Rule("MIN_GAIN_OF_ROWS", "full rows or plain (here rows)", {VOTES + "MIN_GAIN_OF_ROWS": -1e9}),
+    Rule(
+        "SHARED_ERRORS_WITH_MODELS",
+        "errors that people share (here none)",
+        {VOTES + "SHARED_ERRORS_WITH_MODELS": 0.0},
+    ),
 ]
 STUDY = Study(RULES, losses)

@@ -38,13 +38,14 @@ from ._constants import FEWEST_OF_A_CLASS
 from ._duplicates import VoteDuplicates, find_vote_duplicates, join_groups
 from ._em import ADVICE
 from ._vote_model import (
-    Scale,
+    TINY,
     VoteModel,
     Votes,
     estimate_accuracies,
-    fit_scale,
+    fit_votes,
     gain_of_a_vote,
     make_evidence,
+    stack_scores,
 )
 
 _DUPLICATE_VOTES = (
@@ -58,7 +59,6 @@ class Consensus(NamedTuple):
     """What `fit` has learned from the votes."""
 
     model: VoteModel
-    scale: Scale
     base_models: dict[str, BaseModel]
     novelty: NDArray[np.float64]  # (n_samples,)
 
@@ -69,26 +69,18 @@ class Consensus(NamedTuple):
 
         Each label counts as the vote of an average annotator.
         """
-        scores, novelty = _score_new(self.base_models, X, len(codes), classes)
-        rows, unknown = np.arange(len(codes)), np.full(len(codes), -1)
-        votes = Votes(rows, np.zeros_like(rows), codes, len(codes), 1, len(classes))
-        evidence = make_evidence(scores, votes, np.ones(len(codes)), unknown, self.scale)
-        model = VoteModel(votes, evidence)
-        model.parameters = self.model.parameters._replace(annotators=np.zeros(1))
-        model.vote_power, model.score_power = self.model.vote_power, self.model.score_power
-        return model.posterior(), *compute_margins(model, codes), novelty
+        found, novelty = _score_new(self.base_models, X, len(codes), classes)
+        scores = stack_scores(found, len(codes), len(classes))
+        proba = self.model.predict(scores, codes)
+        log_proba = np.log(np.maximum(self.model.prior_proba(scores) if found else proba, TINY))
+        return proba, *compute_margins(log_proba, codes), novelty
 
 
 def compute_margins(
-    model: VoteModel, codes: NDArray[np.intp]
+    log_proba: NDArray[np.float64], codes: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return margins and log-losses of the labels by base models; without any, by votes."""
-    rows = np.arange(len(codes))
-    if len(model.evidence.scores):
-        log_proba = model.prior_log_proba()
-    else:
-        log_proba = np.log(np.maximum(model.posterior(), 1e-300))
-    own = log_proba[rows, codes]
+    """Return margins and log-losses of the labels by log-probabilities."""
+    own = log_proba[np.arange(len(codes)), codes]
     return 2.0 * (log_proba.max(axis=1) - own), -own
 
 
@@ -114,18 +106,17 @@ def fit_consensus(
     voted = np.full(votes.n_samples, all_samples)
     voted[votes.sample] = True
     asked, others = np.flatnonzero(voted), np.flatnonzero(~voted)
-    alone = VoteModel(votes, make_evidence([], votes, weight, known))
-    last = Consensus(alone, Scale((), 0.0, 1.0), {}, np.full(votes.n_samples, np.nan))
+    alone = make_evidence([], votes, weight, known)
     if all_samples:  # precomputed probabilities need no labels
         estimated = np.zeros(len(asked), dtype=np.intp)
     else:
         with step("votes alone"):
-            # The majority vote; the model of the votes breaks ties.
-            estimated = (votes.counts() + 0.5 * alone.climb().posterior())[asked].argmax(axis=1)
+            of_votes = fit_votes(votes, alone)
+            estimated = of_votes.posterior()[asked].argmax(axis=1)
     base_models, X_others = make_base_models_of(asked, estimated)
     if not base_models:
-        alone.temper()
-        return last
+        return Consensus(of_votes, {}, np.full(votes.n_samples, np.nan))
+    last: Consensus | None = None
     for number in range(1 if all_samples else n_refits + 1):
         stage = f"refit {number}" if number else "fit"
         with step(f"{stage}: base models"):
@@ -136,17 +127,16 @@ def fit_consensus(
                 scores = [np.concatenate(pair)[order] for pair in zip(scores, new)]
                 novelty = np.concatenate([novelty, far])[order]
         with step(f"{stage}: votes and base models"):
-            scale = fit_scale(scores, votes, weight)
-            model = VoteModel(votes, make_evidence(scores, votes, weight, known, scale)).fit()
-        if number and model.value <= last.model.value:
+            model = fit_votes(votes, make_evidence(scores, votes, weight, known))
+        if last is not None and model.value <= last.model.value:
             break
-        last = Consensus(model, scale, base_models, novelty)
+        last = Consensus(model, base_models, novelty)
         again = model.posterior()[asked].argmax(axis=1)
         outside = len(again) - np.bincount(again).max()
         if (again == estimated).all() or outside < FEWEST_OF_A_CLASS:
             break
         estimated = again
-    return last
+    return last  # type: ignore[return-value]  # the first fit is always kept
 
 
 def _score_asked(
@@ -215,10 +205,10 @@ def compute_consensus_interval(
     """
     weight, rows = found.model.evidence.weight, np.arange(len(codes))
     fraction = weight / weight.sum()
-    right = found.model.posterior(power=False)[rows, codes]
+    right = found.model.posterior()[rows, codes]
     error = 1.96 * float(np.sqrt(fraction**2 @ (right * (1.0 - right))))
     low = min(float(fraction @ (1.0 - right)), rate) - error
-    by_model = found.model.prior_log_proba if found.base_models else found.model.votes.counts
+    by_model = found.model.prior_proba if found.base_models else found.model.votes.counts
     score = by_model()
     unexpected = float(fraction @ (score[rows, codes] < score.max(axis=1)))
     size = np.asarray(1.0 / float(fraction @ fraction))
@@ -429,10 +419,9 @@ class VotesMixin:
         """Set the attributes of a fit to votes; ``codes=None`` takes the most probable labels."""
         proba = found.model.posterior()
         codes = proba.argmax(axis=1) if codes is None else codes
-        log_odds, shown = (
-            label_log_odds(proba, codes),
-            (*compute_margins(found.model, codes), found.novelty),
-        )
+        prior = found.model.prior_proba() if found.base_models else proba
+        log_odds = label_log_odds(proba, codes)
+        shown = (*compute_margins(np.log(np.maximum(prior, TINY)), codes), found.novelty)
         self._show_labels(self.classes_[codes], weight, proba, log_odds, shown)
         self._show_voted(Voted(read, found.model))
         self.noise_matrix_ = compute_vote_matrix(read.votes, proba, weight)

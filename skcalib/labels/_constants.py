@@ -42,13 +42,18 @@ PSEUDO_RESIDUAL = 0.5
 # From this many drawn checks on, the model's `caveats_` are dropped.
 FEWEST_CHECKS = 50
 # Votes.
-# Prior votes, of average accuracy, for every annotator.
+# Prior votes, of average accuracy, for every annotator, if every sample has one vote.
 VOTES_OF_PRIOR = 5.0
-# Votes left out show how far people agree, not how often they are wrong together. So the posterior
-# is tempered once more, by the worth of one more vote (beta in _votes), but never below this worth
-# of a vote. Log-loss on 4 000 pictures with 2, 3 and 5 real votes (four draws): .063, .051 and
-# .037 without, .058, .049 and .037 with it.
-MIN_VOTE_POWER = 0.5
+# Fraction of samples in which people err together, so that their votes say no more than their
+# fractions. No vote shows it: it is a guess, from two public sets with gold labels. Log-loss with
+# 0, .1, .2 and .3 there: .75, .55, .50, .47 (dogs) and .40, .30, .30, .31 (ducks), and on three
+# others .23, .20, .21, .21 (products), .26, .20, .20, .21 (temporal order), .04, .03, .04, .04
+# (word senses). With base models, most of it shows: pictures with 2 and 5 votes .066 and .040 with
+# 0, .063 and .038 with .02, .063 and .040 with .1.
+SHARED_ERRORS, SHARED_ERRORS_WITH_MODELS = 0.2, 0.02
+# Standard errors by which full rows of confusion have to make votes left out more likely than the
+# plain model of votes does: one in twenty by chance.
+MIN_GAIN_OF_ROWS = 1.645
 # When `caveats_` has a sentence.
 # Below this probability that any label is wrong.
 MIN_P_ANY_WRONG = 0.9

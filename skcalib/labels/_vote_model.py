@@ -3,45 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax, xlogy
+from scipy.special import digamma, expit, log_expit
 from scipy.stats import beta as beta_distribution
 
-from ._constants import MIN_VOTE_POWER, VOTES_OF_PRIOR
+from ._constants import (
+    MIN_GAIN_OF_ROWS,
+    SHARED_ERRORS,
+    SHARED_ERRORS_WITH_MODELS,
+    VOTES_OF_PRIOR,
+)
 
 # Several people label every sample: the likelihood of their votes.
 #
-# Given the class, votes are not independent, because people err together on hard samples. So a
-# sample is easy (z = 0) or hard (z = 1), for all annotators and base models. With s_s(x) the
-# log-probabilities of base model s, and y_a the vote of annotator a,
+# Annotator a labels a sample of class k with the probabilities T_a[k, :], which differ between
+# people as much as the votes show: T_a[k, :] ~ Dirichlet(c M_k), where the population's rows M and
+# the concentration c are found (a Dirichlet-multinomial, Minka 2000). An annotator with few votes
+# is the population. Given the class, votes are still not independent, because people err together
+# on hard samples. So a sample is easy (z = 0) or hard (z = 1), for all annotators and base models:
 #
 #     P(votes | x) = sum_z pi_z(x) sum_k q_z(k | x) prod_a T_az(k, y_a),
-#     logit pi_1 = g0 + g1 H,    H the standardized entropy of the base models' mean prediction,
-#     q_z = softmax(c_z sum_s w_s s_s + b),    c_0 = 1,
-#     T_az(k, k) = sigmoid(t_a + t_k + t - delta_z),    delta_0 = 0 < delta_1,
-#     T_az(k, l) = (1 - T_az(k, k)) C_kl.
+#     T_a0 = T_a,    T_a1(k, l) = g T_a(k, l) + (1 - g) u_l,    0 < g < 1,
+#     q_z = softmax(w_z sum_s v_s s_s + b),    w_0 = 1, 0 <= w_1 <= 1, v_s >= 0,
+#     logit pi_1 = h_0 + h_1 H,
 #
-# Only the diagonal of T depends on the annotator. So the cost of a pass grows with the number of
-# votes, plus n_samples x n_classes exponentials, and not with the number of annotators. The
-# fitted model is still overconfident, as some dependence is left: two exponents correct it
-# (:meth:`VoteModel.temper`).
+# s_s(x) the log-probabilities of base model s, H the standardized entropy of their pool, and u the
+# frequencies of the labels. So nobody does worse than chance on a hard sample. Without base
+# models, q holds the frequencies of the classes. All is found by variational EM, which starts at
+# the fractions of the votes.
+#
+# Few votes cannot tell full rows from frequencies of classes. So the rows have to make votes left
+# out more likely than the plain model does, by MIN_GAIN_OF_ROWS standard errors beyond a unit for
+# every parameter more: there, an annotator is right equally often in all classes, and these are
+# equally frequent; a majority is overruled only by people who are right more often.
+#
+# The fitted model is still overconfident, as some dependence is left: two exponents correct it
+# (:meth:`VoteModel.temper`). What all people get wrong together shows in no vote: in a fraction
+# of the samples the votes say no more than their fractions do (SHARED_ERRORS).
 
-# Prior standard deviations: of annotators and of classes (log-odds of a right vote), of the class
-# offsets b (two votes on two classes hardly distinguish b from errors), of all other parameters.
-_ANNOTATORS, _CLASSES, _OFFSET, _OTHERS = 0.3, 0.7, 0.3, 1.0
-_TEMPERATURES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
-_MOST_STEPS = 200
-# Stop where a step gains less than this of the log-likelihood.
-_LEAST_GAIN = 0.1
-# Samples x classes that the exponents and a first fit are computed on.
+# Prior tables of every row M_k: one on the diagonal, one over all classes.
+_ON_DIAGONAL, _EVERYWHERE = 1.0, 1.0
+# Bounds of the concentration: there, rows of people are drawn anew, or all alike.
+_CONCENTRATIONS = 0.5, 200.0
+# Prior standard deviation of the class offsets b of base models: two votes on two classes hardly
+# distinguish b from errors.
+_OFFSET = 0.3
+# Prior mean and standard deviation of h: a quarter of the samples is hard.
+_HARD, _HARD_DEVIATION = np.array([-1.0, 0.5]), 2.0
+_MOST_STEPS = 100
+# Stop where no posterior probability changes by more than this.
+_LEAST_CHANGE = 1e-3
+# Steps between two searches for the pool, and steps of a search.
+_POOL_EVERY = 4
+_SHORT_SEARCH = {"maxiter": 4}
+# Samples x classes that exponents, weights of base models, and a first fit are computed on.
 _ELEMENTS = 2**18
 _BLOCK_ELEMENTS = 2**19
-_TINY = 1e-300
+TINY = 1e-300
 
 
 class Votes(NamedTuple):
@@ -97,123 +120,97 @@ class Evidence(NamedTuple):
     """What is known about the samples besides the votes."""
 
     scores: NDArray[np.float64]  # (n_base_models, n_samples, n_classes) log-probabilities
-    hardness: NDArray[np.float64]  # (n_samples,) H, standardized entropy of the base models
     weight: NDArray[np.float64]  # (n_samples,)
     known: NDArray[np.intp]  # (n_samples,) the class of a verified label, else -1
 
     def of(self, rows: NDArray[np.intp]) -> Evidence:
         """Return the evidence of some samples."""
-        return Evidence(
-            self.scores[:, rows], self.hardness[rows], self.weight[rows], self.known[rows]
-        )
-
-
-class Parameters(NamedTuple):
-    """The parameters of the likelihood above; factors and delta_1 are logarithms."""
-
-    hard: NDArray[np.float64]  # g0, g1
-    base_models: NDArray[np.float64]  # log w_s
-    hard_base_models: NDArray[np.float64]  # log c_1
-    offset: NDArray[np.float64]  # b
-    skill: NDArray[np.float64]  # t
-    annotators: NDArray[np.float64]  # t_a
-    classes: NDArray[np.float64]  # t_k
-    harder: NDArray[np.float64]  # log delta_1
-    confusion: NDArray[np.float64]  # logits of C, flat
-
-
-def _centers(n_base_models: int, n_annotators: int, n_classes: int) -> Parameters:
-    """Return the means of the priors, where the search starts."""
-    return Parameters(
-        hard=np.array([-1.0, 0.5]),
-        base_models=np.full(n_base_models, -np.log(max(n_base_models, 1))),
-        hard_base_models=np.array([-0.7]),
-        offset=np.zeros(n_classes),
-        skill=np.array([2.0]),
-        annotators=np.zeros(n_annotators),
-        classes=np.zeros(n_classes),
-        harder=np.array([0.5]),
-        confusion=np.zeros(n_classes**2),
-    )
-
-
-def _split(x: NDArray[np.float64], like: Parameters) -> Parameters:
-    ends = np.cumsum([len(part) for part in like])
-    return Parameters(*np.split(x, ends[:-1]))
-
-
-class Scale(NamedTuple):
-    """How scores of base models, of new samples too, become those of the likelihood."""
-
-    factors: tuple[float, ...]  # one over the temperature of every base model
-    mean: float  # of the entropy of their mean prediction
-    spread: float  # its standard deviation
-
-    def scores(self, scores: list[NDArray]) -> NDArray[np.float64]:
-        """Return log-probabilities at these temperatures, of every base model."""
-        return np.array([log_softmax(f * s, axis=1) for f, s in zip(self.factors, scores)])
-
-    def hardness(self, tempered: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the standardized entropy of the base models' mean prediction."""
-        return (_entropy(tempered) - self.mean) / self.spread
-
-
-def fit_scale(scores: list[NDArray], votes: Votes, weight: NDArray[np.float64]) -> Scale:
-    """Return the scale: the temperature of every base model that fits the votes, and entropy."""
-    shares = votes.counts()
-    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
-    shares *= weight[:, None]
-    factors = tuple(_temperature(score, shares) for score in scores)
-    if not factors:
-        return Scale((), 0.0, 1.0)
-    entropy = _entropy(Scale(factors, 0.0, 1.0).scores(scores))
-    return Scale(factors, float(entropy.mean()), float(entropy.std()) or 1.0)
-
-
-def _entropy(tempered: NDArray[np.float64]) -> NDArray[np.float64]:
-    proba = softmax(tempered.mean(axis=0), axis=1)
-    return -(proba * np.log(np.maximum(proba, _TINY))).sum(axis=1)
+        return Evidence(self.scores[:, rows], self.weight[rows], self.known[rows])
 
 
 def make_evidence(
-    scores: list[NDArray],
-    votes: Votes,
-    weight: NDArray[np.float64],
-    known: NDArray[np.intp],
-    scale: Scale | None = None,
+    scores: list[NDArray], votes: Votes, weight: NDArray[np.float64], known: NDArray[np.intp]
 ) -> Evidence:
-    """Return the evidence of the base models, at this scale or the one that fits the votes."""
-    if not scores:
-        shape = 0, votes.n_samples, votes.n_classes
-        return Evidence(np.empty(shape), np.zeros(votes.n_samples), weight, known)
-    scale = fit_scale(scores, votes, weight) if scale is None else scale
-    tempered = scale.scores(scores)
-    return Evidence(tempered, scale.hardness(tempered), weight, known)
+    """Return the evidence of base models, of which there may be none."""
+    return Evidence(stack_scores(scores, votes.n_samples, votes.n_classes), weight, known)
 
 
-def _temperature(score: NDArray, shares: NDArray[np.float64]) -> float:
-    """Return the factor that makes the votes most likely, if a tenth of them is random."""
-    some = np.random.default_rng(0).permutation(len(score))[: max(_ELEMENTS // score.shape[1], 1)]
-    score, shares = score[some], shares[some]
-    values = [
-        (shares * np.log(0.9 * softmax(factor * score, axis=1) + 0.1 / score.shape[1])).sum()
-        for factor in _TEMPERATURES
-    ]
-    return float(_TEMPERATURES[int(np.argmax(values))])
+def stack_scores(scores: list[NDArray], n_samples: int, n_classes: int) -> NDArray[np.float64]:
+    """Return scores of base models, of which there may be none, as one array."""
+    return np.array(scores, dtype=np.float64).reshape(len(scores), n_samples, n_classes)
+
+
+class Pool(NamedTuple):
+    """What the base models say of new samples; without any, the frequencies of the classes."""
+
+    factors: NDArray[np.float64]  # (n_base_models,) v
+    offset: NDArray[np.float64]  # (n_classes,) b
+    blur: float  # w_1
+    hard: NDArray[np.float64]  # h_0, h_1
+    mean: float  # of the entropy of the pool
+    spread: float  # its standard deviation
+
+    def pooled(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sum_s v_s s_s, (n_samples, n_classes)."""
+        return np.tensordot(self.factors, scores, 1)
+
+    def entropy(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the entropy of the pool's prediction."""
+        log_proba = self.pooled(scores)
+        log_proba -= _log_sum(log_proba, 1)
+        return -(np.exp(log_proba) * log_proba).sum(axis=1)
+
+    def log_odds_hard(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds of a hard sample."""
+        if not len(self.factors):
+            return np.full(scores.shape[1], self.hard[0])
+        return self.hard[0] + self.hard[1] * (self.entropy(scores) - self.mean) / self.spread
+
+    def log_q_and_pi(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return log q (2, n_samples, n_classes), and log pi (2, n_samples)."""
+        pooled, odds = self.pooled(scores), self.log_odds_hard(scores)
+        log_q = np.stack([pooled, self.blur * pooled])
+        log_q += self.offset
+        log_q -= _log_sum(log_q, 2)
+        return log_q, np.stack([log_expit(-odds), log_expit(odds)])
 
 
 class VoteModel:
     """The likelihood of votes, its maximum, and the posterior.
 
     `climb` finds the parameters, `temper` the exponents of votes and of base models, `fit` both.
+    With `plain`, an annotator is right equally often in all classes.
     """
 
-    def __init__(self, votes: Votes, evidence: Evidence) -> None:
-        self.votes, self.evidence = votes, evidence
+    def __init__(self, votes: Votes, evidence: Evidence, *, plain: bool = False) -> None:
+        self.votes, self.evidence, self.plain = votes, evidence, plain
         self.vote_power, self.score_power = 1.0, 1.0
-        self.center = _centers(len(evidence.scores), votes.n_annotators, votes.n_classes)
-        self.parameters = self.center
-        self.value = -np.inf  # penalized log-likelihood, per sample
+        n_models, n_classes = len(evidence.scores), votes.n_classes
+        scale = np.array([max(float(s.std()), TINY) for s in evidence.scores])
+        self.scale = np.minimum(scale, 1e12) if n_models else scale
+        self.pool = Pool(
+            1.0 / (max(n_models, 1) * scale), np.zeros(n_classes), 0.5, _HARD, 0.0, 1.0
+        )
+        self.rows = _make_plain_rows(0.7, n_classes)  # M
+        self.concentration = 4.0  # c
+        self.informed = 0.5  # g
+        self.value = -np.inf  # log-likelihood per sample
+        # An entry for every annotator and label that he or she has given.
+        key, self.entry = np.unique(votes.annotator * n_classes + votes.label, return_inverse=True)
+        self.who, self.label = np.divmod(key, n_classes)
+        self.own = csr_array(
+            (np.ones(len(votes.sample)), (votes.sample, self.entry)),
+            (votes.n_samples, len(key)),
+        )
+        self.frequency = evidence.weight @ votes.counts() + 1.0  # u
+        self.frequency /= self.frequency.sum()
+        if plain:
+            self.frequency = np.full(n_classes, 1.0 / n_classes)
+        # Expected counts of the votes of every entry by class, and of every annotator's.
+        self.counts = np.zeros((len(key), n_classes))
+        self.totals = np.zeros((votes.n_annotators, n_classes))
 
     def fit(self) -> VoteModel:
         """Find the parameters, then the exponents."""
@@ -221,50 +218,275 @@ class VoteModel:
 
     def climb(self) -> VoteModel:
         """Maximize the likelihood; with many samples, on a part of them first."""
-        rows = _some(self.votes)
+        rows, steps = _some(self.votes), _MOST_STEPS
         if len(rows) < self.votes.n_samples:
-            part = VoteModel(self.votes.of(rows), self.evidence.of(rows)).climb()
-            self.parameters = part.parameters
-            self._climb(25)
-        else:
-            self._climb(_MOST_STEPS)
+            part = VoteModel(self.votes.of(rows), self.evidence.of(rows), plain=self.plain)
+            part.climb()
+            self.rows, self.concentration = part.rows, part.concentration
+            self.informed, self.pool = part.informed, part.pool
+            steps = 15
+        fraction = self.votes.counts() + 1.0 / self.votes.n_classes
+        fraction /= fraction.sum(axis=1, keepdims=True)
+        posterior = np.stack([0.7 * fraction, 0.3 * fraction])
+        informed = np.full(self.counts.shape, self.informed)
+        weight, total = self.evidence.weight, max(float(self.evidence.weight.sum()), TINY)
+        back = self.own.T.tocsr()
+        for step in range(steps):
+            easy, hard = (back @ (weight[:, None] * level) for level in posterior)
+            self.counts = easy + informed * hard
+            self.totals = self._sum_by_annotator(self.counts)
+            known, asked = float((informed * hard).sum()), float(hard.sum())
+            self.informed = (known + 0.5) / (asked + 1.0)
+            self._find_rows()
+            if step % _POOL_EVERY == 0 or step < 3:
+                self._find_pool(posterior)
+            tables = self.tables()
+            informed = np.exp(np.log(self.informed) + tables[0] - tables[1])
+            joint = self._joint(tables)
+            chance = _log_sum(joint, (0, 2))
+            joint -= chance
+            new = np.exp(joint, out=joint)
+            change = np.abs(new - posterior).max()
+            posterior = new
+            if change < _LEAST_CHANGE:
+                break
+        self.value = float(weight @ chance[0, :, 0]) / total
+        self._last = posterior, informed
         return self
 
-    def _climb(self, steps: int) -> None:
-        passes = _Passes(self.votes, self.evidence)
-        center = np.concatenate(self.center)
-        deviation = Parameters(*(np.full(len(part), _OTHERS) for part in self.center))
-        deviation.annotators[:], deviation.classes[:] = _ANNOTATORS, _CLASSES
-        deviation.hard[:] = deviation.skill[:] = 2.0
-        deviation.offset[:] = _OFFSET
-        precision = np.concatenate(deviation) ** -2.0
-        total = max(float(self.evidence.weight.sum()), _TINY)
+    def _sum_by_annotator(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        result = np.zeros((self.votes.n_annotators, self.votes.n_classes))
+        np.add.at(result, self.who, values)
+        return result
+
+    # The rows of confusion: population and annotators.
+
+    def _find_rows(self) -> None:
+        """Make a step to the most likely rows M and concentration c."""
+        tables, ratio = self._expect_tables(self.concentration)
+        # Newton's step for log c; Minka's fixed point creeps where annotators are nearly alike.
+        slope = (self._expect_tables(1.1 * self.concentration)[1] - ratio) / np.log(1.1)
+        step = -ratio / slope if slope < 0.0 else np.sign(ratio)
+        c = self.concentration * np.exp(np.clip(step, -1.0, 1.0))
+        self.concentration = float(np.clip(c, *_CONCENTRATIONS))
+        n_classes = self.votes.n_classes
+        if self.plain:
+            right = tables[0] + _ON_DIAGONAL + _EVERYWHERE / n_classes
+            total = tables.sum() + _ON_DIAGONAL + _EVERYWHERE
+            self.rows = _make_plain_rows(float(right / total), n_classes)
+        else:
+            rows = tables + _EVERYWHERE / n_classes
+            rows[np.diag_indices(n_classes)] += _ON_DIAGONAL
+            self.rows = rows / rows.sum(axis=1, keepdims=True)
+
+    def _expect_tables(self, c: float) -> tuple[NDArray[np.float64], float]:
+        """Return the sums of Minka's fixed point, and the logarithm of its factor of c.
+
+        The sums are votes that count for the population: all if people are alike (c is large),
+        and one per annotator and label if they are drawn anew. They have the shape of M; with
+        `plain` they are those of right and wrong votes.
+        """
+        if self.plain:
+            p, counts = self.rows[0, 0], np.stack(self._count_right())
+            prior = c * np.array([[p], [1.0 - p]])
+            tables = (prior * (digamma(counts + prior) - digamma(prior))).sum(axis=1)
+            totals = counts.sum(axis=0)
+        else:
+            prior = c * self.rows.T[self.label]
+            each = prior * (digamma(self.counts + prior) - digamma(prior))
+            tables, totals = np.zeros(self.rows.shape), self.totals
+            np.add.at(tables, self.label, each)
+            tables = tables.T
+        expected = c * float((digamma(totals + c) - digamma(c)).sum())
+        return tables, float(np.log(tables.sum() / max(expected, TINY))) if expected else 0.0
+
+    def _count_right(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the expected number of every annotator's right and wrong votes."""
+        own = self.counts[np.arange(len(self.label)), self.label]
+        right = np.bincount(self.who, own, self.votes.n_annotators).astype(np.float64)
+        return right, np.maximum(self.totals.sum(axis=1) - right, 0.0)
+
+    def _pseudo_counts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the parameters of every entry's Dirichlet rows, and the sums of the rows."""
+        c = self.concentration
+        if not self.plain:
+            return self.counts + c * self.rows.T[self.label], (self.totals + c)[self.who]
+        right, wrong = self._count_right()
+        p = self.rows[0, 0]
+        is_right = self.label[:, None] == np.arange(self.votes.n_classes)
+        count = np.where(
+            is_right, (right + c * p)[self.who, None], (wrong + c * (1.0 - p))[self.who, None]
+        )
+        return count, np.broadcast_to((right + wrong + c)[self.who, None], count.shape)
+
+    def tables(self) -> NDArray[np.float64]:
+        """Return log T of every entry given level and class, (2, n_entries, n_classes)."""
+        count, total = self._pseudo_counts()
+        easy = digamma(count) - digamma(total)
+        if self.plain:
+            is_wrong = self.label[:, None] != np.arange(self.votes.n_classes)
+            easy -= is_wrong * np.log(max(self.votes.n_classes - 1, 1))
+        return np.stack([easy, self._mix_hard(easy)])
+
+    def _mix_hard(self, easy: NDArray[np.float64]) -> NDArray[np.float64]:
+        uninformed = np.log1p(-self.informed) + np.log(self.frequency[self.label])
+        return np.logaddexp(np.log(self.informed) + easy, uninformed[:, None])
+
+    def table_of_average(self) -> NDArray[np.float64]:
+        """Return T of a new annotator, (2, n_classes, n_classes)."""
+        hard = self.informed * self.rows + (1.0 - self.informed) * self.frequency
+        return np.stack([self.rows, hard])
+
+    # The classes: base models or frequencies.
+
+    def _find_pool(self, posterior: NDArray[np.float64]) -> None:
+        """Make some steps to the most likely pool of base models, and fraction of hard samples."""
+        scores, weight = self.evidence.scores, self.evidence.weight
+        if not len(scores):
+            count = weight @ posterior.sum(axis=0) + 1.0
+            if self.plain:
+                count = np.ones(self.votes.n_classes)
+            hard = float(np.clip(weight @ posterior[1].sum(axis=1) / weight.sum(), 0.01, 0.99))
+            odds = np.array([np.log(hard) - np.log1p(-hard), 0.0])
+            self.pool = self.pool._replace(offset=digamma(count) - digamma(count.sum()), hard=odds)
+            return
+        rows = np.random.default_rng(0).permutation(len(weight))
+        rows = np.sort(rows[: max(_ELEMENTS // self.votes.n_classes, 2000)])
+        if len(rows) < len(weight):
+            posterior, scores, weight = posterior[:, rows], scores[:, rows], weight[rows]
+        n, total = len(scores), max(float(weight.sum()), TINY)
+        flat, part = scores.reshape(n, -1), weight / total
+        level = posterior.sum(axis=2)
 
         def of(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            value, gradient = passes.likelihood(_split(x, self.center))
-            away = x - center
-            value -= 0.5 * float(precision @ away**2)
-            return -value / total, -(np.concatenate(gradient) - precision * away) / total
+            factors, blur, offset = x[:n] / self.scale, x[n], x[n + 1 :]
+            pooled = (factors @ flat).reshape(scores.shape[1:])
+            value, gradient = 0.0, np.zeros_like(x)
+            for z, w in enumerate((1.0, blur)):
+                log_q = w * pooled + offset
+                log_q -= _log_sum(log_q, 1)
+                residual = (posterior[z] - level[z][:, None] * np.exp(log_q)) * part[:, None]
+                value += float(part @ (posterior[z] * log_q).sum(axis=1))
+                gradient[:n] += w * (flat @ residual.ravel()) / self.scale
+                gradient[n + 1 :] += residual.sum(axis=0)
+                if z:
+                    gradient[n] = np.vdot(residual, pooled)
+            prior = _OFFSET**-2.0 / total
+            gradient[n + 1 :] -= prior * offset
+            return -value + 0.5 * prior * float(offset @ offset), -gradient
 
-        start = np.concatenate(self.parameters)
-        options = {"maxiter": steps, "ftol": _LEAST_GAIN / total, "gtol": 1e-6}
-        found = minimize(of, start, jac=True, method="L-BFGS-B", options=options)
-        self.parameters, self.value = _split(found.x, self.center), -float(found.fun)
+        pool, free = self.pool, (0.0, 0.0) if self.plain else (None, None)
+        start = np.concatenate([pool.factors * self.scale, [pool.blur], pool.offset])
+        bounds = [(0.0, None)] * n + [(0.0, 1.0)] + [free] * len(pool.offset)
+        x = minimize(
+            of, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_SHORT_SEARCH
+        ).x
+        pool = pool._replace(factors=x[:n] / self.scale, blur=float(x[n]), offset=x[n + 1 :])
+        entropy = pool.entropy(scores)
+        pool = pool._replace(mean=float(entropy.mean()), spread=float(entropy.std()) or 1.0)
+        hardness = (entropy - pool.mean) / pool.spread
 
-    def joint(
-        self, rows: NDArray[np.intp], power: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the posterior (2, n_rows, n_classes), and how likely every vote is right."""
-        whole = len(rows) == self.votes.n_samples
-        votes = self.votes if whole else self.votes.of(rows)
-        evidence = self.evidence if whole else self.evidence.of(rows)
-        exponents = (self.vote_power, self.score_power) if power else (1.0, 1.0)
-        joint = _Passes(votes, evidence).joint(self.parameters, *exponents)
-        if power:
-            joint *= max(self.vote_power, min(MIN_VOTE_POWER / self.vote_power, 1.0))
-        joint -= logsumexp(joint, axis=(0, 2), keepdims=True)
-        posterior = np.exp(joint, out=joint)
-        return posterior, posterior.sum(axis=0)[votes.sample, votes.label]
+        def of_hard(h: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            odds = h[0] + h[1] * hardness
+            value = part @ (level[1] * log_expit(odds) + level[0] * log_expit(-odds))
+            residual = part * (level[1] - expit(odds))
+            away = (h - _HARD) / _HARD_DEVIATION**2 / total
+            gradient = np.array([residual.sum(), residual @ hardness]) - away
+            return -float(value) + 0.5 * float(away @ (h - _HARD)), -gradient
+
+        found = minimize(of_hard, pool.hard, jac=True, method="L-BFGS-B", options=_SHORT_SEARCH)
+        self.pool = pool._replace(hard=found.x)
+
+    # The posterior.
+
+    def _joint(
+        self,
+        tables: NDArray[np.float64],
+        vote_power: float = 1.0,
+        score_power: float = 1.0,
+        rows: NDArray[np.intp] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the logarithm of pi q^rho (prod T)^beta, (2, n_samples, n_classes)."""
+        own, evidence = self.own, self.evidence
+        if rows is not None and len(rows) < self.votes.n_samples:
+            own, evidence = own[rows], evidence.of(rows)
+        log_q, log_pi = self.pool.log_q_and_pi(evidence.scores)
+        joint = np.stack([own @ table for table in tables])
+        joint *= vote_power
+        joint += score_power * log_q
+        joint += log_pi[:, :, None]
+        known = np.flatnonzero(evidence.known >= 0)
+        if len(known):
+            label = evidence.known[known]
+            kept = joint[:, known, label]
+            joint[:, known] = -np.inf
+            joint[:, known, label] = kept
+        return joint
+
+    def joint(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the tempered posterior of level and class, (2, n_rows, n_classes)."""
+        joint = self._joint(self.tables(), self.vote_power, self.score_power, rows)
+        joint -= _log_sum(joint, (0, 2))
+        return np.exp(joint, out=joint)
+
+    def posterior(self) -> NDArray[np.float64]:
+        """Return the probability of every class, (n_samples, n_classes).
+
+        In a fraction of the samples people err together, more than their votes can show: there
+        the classes have the fractions of the votes and one vote of the base models.
+        """
+        proba = np.concatenate([self.joint(rows).sum(axis=0) for rows in self.blocks()])
+        return self.mix_shared_errors(proba, self.votes.counts())
+
+    def mix_shared_errors(
+        self, proba: NDArray[np.float64], counts: NDArray[np.float64], rows: Any = slice(None)
+    ) -> NDArray[np.float64]:
+        """Return probabilities of some samples that allow for errors that people share."""
+        scores, known = self.evidence.scores[:, rows], self.evidence.known[rows]
+        return np.where(known[:, None] >= 0, proba, self._mix(proba, counts, scores))
+
+    def _mix(
+        self, proba: NDArray[np.float64], counts: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        prior: Any = 1.0 / self.votes.n_classes
+        fraction = SHARED_ERRORS
+        if len(scores):
+            prior, fraction = self.prior_proba(scores), SHARED_ERRORS_WITH_MODELS
+        votes = (counts + prior) / (counts.sum(axis=1, keepdims=True) + 1.0)
+        mixed = (1.0 - fraction) * proba + fraction * votes
+        return mixed / mixed.sum(axis=1, keepdims=True)
+
+    def predict(self, scores: NDArray[np.float64], label: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return class probabilities of new samples, each with a vote of an average annotator."""
+        log_q, log_pi = self.pool.log_q_and_pi(scores)
+        table = np.log(np.maximum(self.table_of_average(), TINY))
+        joint = self.vote_power * table[:, :, label].transpose(0, 2, 1)
+        joint += self.score_power * log_q + log_pi[:, :, None]
+        joint = np.exp(joint - _log_sum(joint, (0, 2)))
+        counts = 1.0 * (label[:, None] == np.arange(self.votes.n_classes))
+        return self._mix(joint.sum(axis=0), counts, scores)
+
+    def shared_error(self) -> float:
+        """Return the standard deviation of an error that the accuracies of all people share.
+
+        The fraction of samples with shared errors is a guess: it may be none, or twice as large.
+        """
+        votes, weight = self.votes, self.evidence.weight[self.votes.sample]
+        if not weight.sum():
+            return 0.0
+        proba = np.concatenate([self.joint(rows).sum(axis=0) for rows in self.blocks()])
+        mixed = self.mix_shared_errors(proba, votes.counts())
+        each = (proba - mixed)[votes.sample, votes.label]
+        return abs(float(np.average(each, weights=weight)))
+
+    def prior_proba(self, scores: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the probabilities of the base models alone, without any vote."""
+        log_q, log_pi = self.pool.log_q_and_pi(self.evidence.scores if scores is None else scores)
+        log_q *= self.score_power
+        log_q -= _log_sum(log_q, 2)
+        return (np.exp(log_q) * np.exp(log_pi)[:, :, None]).sum(axis=0)
+
+    # The exponents.
 
     def temper(self) -> VoteModel:
         """Find the exponents with which the other votes on a sample predict a vote best.
@@ -273,72 +495,82 @@ class VoteModel:
         of one more vote. A vote that repeats another is no evidence of the class. So each vote is
         drawn from an urn: with a probability that is fitted along, it repeats another vote on the
         sample, at random. Without two votes on any sample, both exponents are 1.
-
-        This calibrates the prediction of the next vote. Mistakes that people share show in no
-        vote: for the class, `joint` raises the posterior to the power beta once more.
         """
-        passes = _LeftOut(*self._asked(), self.parameters)
-        if not passes.n_votes:
-            self.vote_power = self.score_power = 1.0
+        left_out = _LeftOut(self)
+        if not len(left_out.chosen):
             return self
-        total = max(float(passes.weight.sum()), _TINY)
+        total = max(float(left_out.weight.sum()), TINY)
 
         def of(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             # N(0, 1) on the log-odds of beta and on the logarithm of rho, in votes
             beta, rho = float(expit(x[0])), float(np.exp(x[1]))
-            value, gradient = passes.likelihood(beta, rho, float(x[2]))
+            each, gradient = left_out.log_likelihoods(beta, rho, float(x[2]))
             gradient *= [beta * (1.0 - beta), rho, 1.0]
             gradient[:2] -= x[:2]
-            return -(value - 0.5 * float(x[:2] @ x[:2])) / total, -gradient / total
+            value = float(left_out.weight @ each) - 0.5 * float(x[:2] @ x[:2])
+            return -value / total, -gradient / total
 
         bounds = [(-8.0, 8.0), (-8.0, 8.0), (0.0, 0.99)]
         found = minimize(of, np.array([0.0, 0.0, 0.1]), jac=True, method="L-BFGS-B", bounds=bounds)
         self.vote_power, self.score_power = float(expit(found.x[0])), float(np.exp(found.x[1]))
+        each = left_out.log_likelihoods(self.vote_power, self.score_power, float(found.x[2]))[0]
+        if self.plain:
+            each = left_out.match_frequencies(each, self.vote_power, self.score_power)
+        self.left_out = np.zeros(self.votes.n_samples)
+        np.add.at(self.left_out, left_out.sample, left_out.weight * each)
         return self
 
-    def _asked(self) -> tuple[Votes, Evidence]:
-        """Return samples with two votes or more: all, or a random part of many."""
-        several = np.bincount(self.votes.sample, minlength=self.votes.n_samples) >= 2
-        rows = np.flatnonzero(several & (self.evidence.weight > 0) & (self.evidence.known < 0))
-        rows = np.sort(np.random.default_rng(0).permutation(rows)[: _most_rows(self.votes)])
-        return self.votes.of(rows), self.evidence.of(rows)
-
-    def posterior(self, power: bool = True) -> NDArray[np.float64]:
-        """Return the probability of every class, (n_samples, n_classes), tempered with `power`."""
-        blocks = [self.joint(rows, power)[0].sum(axis=0) for rows in self.blocks()]
-        proba = np.concatenate(blocks)
-        return proba / proba.sum(axis=1, keepdims=True)
+    left_out: NDArray[np.float64] | None = None  # log-likelihood of every sample's votes left out
 
     def gain_of_a_vote(self) -> NDArray[np.float64]:
         """Return by how much one more vote would raise the largest probability, on average.
 
         The vote is that of an average annotator, and counts as votes do in the posterior.
         """
-        table = _table(self.parameters)
+        table = self.table_of_average()
         gains = [
-            gain_of_a_vote(self.joint(rows, power=True)[0], table, self.vote_power)
-            for rows in self.blocks()
+            gain_of_a_vote(self.joint(rows), table, self.vote_power) for rows in self.blocks()
         ]
         return np.concatenate(gains)
 
-    def prior_log_proba(self) -> NDArray[np.float64]:
-        """Return log-probabilities of the base models alone, without any vote."""
-        log_q, log_pi = _Passes(self.votes, self.evidence).log_q_and_pi(self.parameters)
-        log_q *= self.score_power
-        return logsumexp(log_softmax(log_q, axis=2) + log_pi[:, :, None], axis=0)
-
     def score_fractions(self) -> NDArray[np.float64]:
         """Return the fraction of the pooled scores' spread that comes from each base model."""
-        some = self.evidence.scores[:, :10_000]
-        spread = np.array([score.std() for score in some])
-        part = np.exp(self.parameters.base_models) * spread
-        return part / max(part.sum(), _TINY)
+        part = self.pool.factors * self.scale
+        return part / max(float(part.sum()), TINY)
 
     def blocks(self, n_each: float = 1.0) -> Iterator[NDArray[np.intp]]:
         """Yield blocks of samples, each of which takes `n_each` rows of memory."""
         step = max(1, int(_BLOCK_ELEMENTS // (self.votes.n_classes * max(n_each, 1.0))))
         for start in range(0, self.votes.n_samples, step):
             yield np.arange(start, min(start + step, self.votes.n_samples))
+
+
+def fit_votes(votes: Votes, evidence: Evidence) -> VoteModel:
+    """Return the model with full rows of confusion, or the plain one if votes do not need rows."""
+    plain = VoteModel(votes, evidence, plain=True).fit()
+    if plain.left_out is None:
+        return plain
+    full = VoteModel(votes, evidence).fit()
+    gain = np.asarray(full.left_out) - plain.left_out
+    # Kinds of errors that occur, for one accuracy.
+    errors = np.zeros(full.rows.shape)
+    np.add.at(errors, full.label, full.counts)
+    np.fill_diagonal(errors, 0.0)
+    n_more = float(np.minimum(errors, 1.0).sum()) - 1.0
+    error = float(np.sqrt(np.square(gain - gain.mean()).sum()))
+    return full if gain.sum() - n_more > MIN_GAIN_OF_ROWS * error else plain
+
+
+def _log_sum(values: NDArray[np.float64], axis: Any) -> NDArray[np.float64]:
+    """Return the logarithm of the sum of exponentials; the axes stay."""
+    largest = values.max(axis=axis, keepdims=True)
+    return largest + np.log(np.exp(values - largest).sum(axis=axis, keepdims=True))
+
+
+def _make_plain_rows(right: float, n_classes: int) -> NDArray[np.float64]:
+    rows = np.full((n_classes, n_classes), (1.0 - right) / max(n_classes - 1, 1))
+    np.fill_diagonal(rows, right)
+    return rows
 
 
 def gain_of_a_vote(
@@ -354,7 +586,7 @@ def gain_of_a_vote(
         of_label = table[:, :, label]
         chance = np.einsum("znk,zk->n", posterior, of_label)
         after = np.einsum("znk,zk->nk", posterior, of_label**power)
-        after /= np.maximum(after.sum(axis=1, keepdims=True), _TINY)
+        after /= np.maximum(after.sum(axis=1, keepdims=True), TINY)
         expected += chance * after.max(axis=1)
     return expected - posterior.sum(axis=0).max(axis=1)
 
@@ -371,229 +603,123 @@ def _some(votes: Votes) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).permutation(votes.n_samples)[:most])
 
 
-def _log_odds(parameters: Parameters) -> NDArray[np.float64]:
-    """Return the log-odds of a right vote, (2, n_annotators, n_classes)."""
-    easy = parameters.skill + parameters.annotators[:, None] + parameters.classes
-    return np.stack([easy, easy - np.exp(parameters.harder)])
+class _LeftOut:
+    """How well the base models and the other votes on a sample predict each vote.
 
+    All is computed on samples with two votes or more: all, or a random part of many.
+    """
 
-def _log_confusion(parameters: Parameters) -> NDArray[np.float64]:
-    """Return log C, with a diagonal of 0 so that right votes add nothing."""
-    n_classes = len(parameters.classes)
-    logits = parameters.confusion.reshape(n_classes, n_classes).copy()
-    np.fill_diagonal(logits, -np.inf)
-    result = log_softmax(logits, axis=1)
-    np.fill_diagonal(result, 0.0)
-    return result
+    def __init__(self, model: VoteModel, rows: NDArray[np.intp] | None = None) -> None:
+        votes, evidence = model.votes, model.evidence
+        if rows is None:
+            several = np.bincount(votes.sample, minlength=votes.n_samples) >= 2
+            rows = np.flatnonzero(several & (evidence.weight > 0) & (evidence.known < 0))
+            rows = np.sort(np.random.default_rng(0).permutation(rows)[: _most_rows(votes)])
+        is_of = np.zeros(votes.n_samples, dtype=bool)
+        is_of[rows] = True
+        self.chosen = np.flatnonzero(is_of[votes.sample])  # positions of the votes
+        self.sample, self.rows = votes.sample[self.chosen], rows
+        self.place = np.searchsorted(rows, self.sample)
+        self.weight = evidence.weight[self.sample]
+        entry, label = model.entry[self.chosen], votes.label[self.chosen]
+        tables = model.tables()
+        self.log_t = tables[:, entry]
+        self.log_votes = np.stack([model.own[rows] @ table for table in tables])[:, self.place]
+        log_q, log_pi = model.pool.log_q_and_pi(evidence.scores[:, rows])
+        self.log_q, self.log_pi = log_q[:, self.place], log_pi[:, self.place]
+        # T without the vote itself.
+        posterior, informed = model._last
+        own = posterior[0, self.sample] + posterior[1, self.sample] * informed[entry]
+        own *= self.weight[:, None]
+        count, total = model._pseudo_counts()
+        if model.plain:
+            is_right = label[:, None] == np.arange(votes.n_classes)
+            right = own[np.arange(len(label)), label][:, None]
+            all_own = own.sum(axis=1, keepdims=True)
+            part = np.where(is_right, right, all_own - right)
+            easy = (count[entry] - part) / (total[entry] - all_own)
+            easy /= np.where(is_right, 1.0, max(votes.n_classes - 1, 1))
+            self.right = np.where(is_right, easy, 0.0).max(axis=1)
+        else:
+            easy = (count[entry] - own) / (total[entry] - own)
+        easy = np.clip(easy, 1e-12, 1.0)
+        chance = (1.0 - model.informed) * model.frequency[label]
+        self.t = np.stack([easy, model.informed * easy + chance[:, None]])
+        self.label, self.informed, self.frequency = label, model.informed, model.frequency
+        # Other votes on the sample, and those of them for the same label.
+        counts = votes.counts()
+        self.n_others = counts.sum(axis=1)[self.sample] - 1.0
+        self.n_same = counts[self.sample, label] - 1.0
 
-
-def _table(parameters: Parameters) -> NDArray[np.float64]:
-    """Return T of an average annotator, (2, n_classes, n_classes)."""
-    of_average = parameters._replace(annotators=np.zeros(1))
-    right = expit(_log_odds(of_average)[:, 0])
-    table = (1.0 - right)[:, :, None] * np.exp(_log_confusion(parameters))
-    diagonal = np.arange(table.shape[1])
-    table[:, diagonal, diagonal] = right
-    return table
-
-
-class _Passes:
-    """Sums over votes as products of sparse matrices."""
-
-    def __init__(self, votes: Votes, evidence: Evidence) -> None:
-        self.votes, self.evidence = votes, evidence
-        n, classes, one = votes.n_samples, votes.n_classes, np.ones(len(votes.sample))
-        # Votes on each sample: by annotator, by class, and by both (`own`).
-        self.asked = csr_array((one, (votes.sample, votes.annotator)), (n, votes.n_annotators))
-        self.counts = csr_array((one, (votes.sample, votes.label)), (n, classes))
-        flat = votes.sample * classes + votes.label, votes.annotator * classes + votes.label
-        self.own = csr_array((one, flat), (n * classes, votes.n_annotators * classes))
-        self.asked_back, self.counts_back = self.asked.T.tocsr(), self.counts.T.tocsr()
-        self.own_back = self.own.T.tocsr()
-
-    def log_q_and_pi(
-        self, parameters: Parameters
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log q (2, n_samples, n_classes), and log pi (2, n_samples)."""
-        pooled = np.tensordot(np.exp(parameters.base_models), self.evidence.scores, 1)
-        pooled = np.broadcast_to(pooled, (self.votes.n_samples, self.votes.n_classes))
-        blurred = np.exp(parameters.hard_base_models) * pooled
-        scores = np.stack([pooled, blurred])
-        scores += parameters.offset
-        hard = parameters.hard[0] + parameters.hard[1] * self.evidence.hardness
-        return log_softmax(scores, axis=2), np.stack([log_expit(-hard), log_expit(hard)])
-
-    def of_votes(self, parameters: Parameters) -> NDArray[np.float64]:
-        """Return log prod_a T (2, n_samples, n_classes)."""
-        elsewhere = self.counts @ _log_confusion(parameters).T
-        result = np.empty((2, *elsewhere.shape))
-        for level, odds in zip(result, _log_odds(parameters)):
-            right, wrong = log_expit(odds), log_expit(-odds)
-            level[:] = elsewhere + self.asked @ wrong
-            level += (self.own @ (right - wrong).ravel()).reshape(level.shape)
-        return result
-
-    def joint(
-        self, parameters: Parameters, vote_power: float = 1.0, score_power: float = 1.0
-    ) -> NDArray[np.float64]:
-        """Return the logarithm of pi q^rho (prod T)^beta, (2, n_samples, n_classes)."""
-        return self._joint(parameters, self.log_q_and_pi(parameters), vote_power, score_power)
-
-    def _joint(
-        self,
-        parameters: Parameters,
-        priors: tuple[NDArray[np.float64], NDArray[np.float64]],
-        vote_power: float = 1.0,
-        score_power: float = 1.0,
-    ) -> NDArray[np.float64]:
-        joint, (log_q, log_pi) = self.of_votes(parameters), priors
-        if vote_power != 1.0:
-            joint *= vote_power
-        joint += log_q if score_power == 1.0 else score_power * log_q
-        joint += log_pi[:, :, None]
-        known = np.flatnonzero(self.evidence.known >= 0)
-        if len(known):
-            label = self.evidence.known[known]
-            kept = joint[:, known, label]
-            joint[:, known] = -np.inf
-            joint[:, known, label] = kept
+    def posterior(self, vote_power: float, score_power: float) -> NDArray[np.float64]:
+        """Return the posterior of every vote's sample without it, (2, n_votes, n_classes)."""
+        joint = score_power * self.log_q + vote_power * (self.log_votes - self.log_t)
+        joint += self.log_pi[:, :, None]
+        joint -= joint.max(axis=(0, 2))[:, None]
+        joint = np.exp(joint, out=joint)
+        joint /= joint.sum(axis=(0, 2))[:, None]
         return joint
 
-    def likelihood(self, parameters: Parameters) -> tuple[float, Parameters]:
-        """Return the log-likelihood of all votes, and its gradient."""
-        evidence, weight = self.evidence, self.evidence.weight
-        log_q, log_pi = priors = self.log_q_and_pi(parameters)
-        joint = self._joint(parameters, priors)
-        largest = joint.max(axis=(0, 2))
-        joint -= largest[:, None]
-        posterior = np.exp(joint, out=joint)
-        chance = posterior.sum(axis=(0, 2))
-        total = largest + np.log(chance)
-        posterior *= (weight / chance)[:, None]
-        level = posterior.sum(axis=2)
-        # By the log-odds of a right vote: posterior of right votes, less what is expected.
-        by_odds = np.empty((2, *_log_odds(parameters).shape[1:]))
-        for part, odds, r in zip(by_odds, _log_odds(parameters), posterior):
-            right = (self.own_back @ r.ravel()).reshape(odds.shape)
-            part[:] = right - expit(odds) * (self.asked_back @ r)
-        # By the logits of a softmax (C, then q): posterior counts, less what is expected.
-        logits, both = np.exp(_log_confusion(parameters)), posterior.sum(axis=0)
-        np.fill_diagonal(logits, 0.0)
-        counts = (self.counts_back @ both).T
-        np.fill_diagonal(counts, 0.0)
-        by_confusion = counts - counts.sum(axis=1, keepdims=True) * logits
-        residual = posterior - level[:, :, None] * np.exp(log_q)
-        blur = float(np.exp(parameters.hard_base_models[0]))
-        by_base_model = np.einsum("znk,snk->zs", residual, evidence.scores, optimize=True)
-        by_base_model *= np.exp(parameters.base_models)
-        by_hard = level[1] - weight * np.exp(log_pi[1])
-        gradient = Parameters(
-            hard=np.array([by_hard.sum(), by_hard @ evidence.hardness]),
-            base_models=by_base_model[0] + blur * by_base_model[1],
-            hard_base_models=np.array([blur * by_base_model[1].sum()]),
-            offset=residual.sum(axis=(0, 1)),
-            skill=np.array([by_odds.sum()]),
-            annotators=by_odds.sum(axis=(0, 2)),
-            classes=by_odds.sum(axis=(0, 1)),
-            harder=np.array([-by_odds[1].sum() * np.exp(parameters.harder[0])]),
-            confusion=by_confusion.ravel(),
-        )
-        return float(weight @ total), gradient
-
-
-class _LeftOut:
-    """How well the base models and the other votes on a sample predict each vote."""
-
-    def __init__(self, votes: Votes, evidence: Evidence, parameters: Parameters) -> None:
-        passes = _Passes(votes, evidence)
-        self.log_q, self.log_pi = passes.log_q_and_pi(parameters)
-        self.log_votes, self.n_votes = passes.of_votes(parameters), len(votes.sample)
-        self.sample, self.weight = votes.sample, evidence.weight[votes.sample]
-        # log T of every vote, and T, (2, n_votes, n_classes)
-        odds = _log_odds(parameters)[:, votes.annotator]
-        self.log_t = log_expit(-odds) + _log_confusion(parameters)[:, votes.label].T
-        rows = np.arange(self.n_votes)
-        self.log_t[:, rows, votes.label] = log_expit(odds[:, rows, votes.label])
-        self.t = np.exp(self.log_t)
-        # Other votes on the sample, and those of them for the same label.
-        self.n_others = np.bincount(votes.sample, minlength=votes.n_samples)[votes.sample] - 1.0
-        self.n_same = votes.counts()[votes.sample, votes.label] - 1.0
-
-    def likelihood(
+    def log_likelihoods(
         self, vote_power: float, score_power: float, repeats: float
-    ) -> tuple[float, NDArray[np.float64]]:
-        """Return the log-likelihood of all votes, each predicted without itself, and its gradient.
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the log-likelihood of every vote, predicted without itself, and the gradient.
 
-        `repeats` is the probability that the second vote on a sample repeats the first.
+        The gradient is that of the weighted sum. `repeats` is the probability that the second
+        vote on a sample repeats the first.
         """
-        whole = score_power * self.log_q + vote_power * self.log_votes + self.log_pi[:, :, None]
-        # Dividing by T <= 1 of a vote only raises the largest value, which is 1: no sum is 0.
-        whole -= whole.max(axis=(0, 2), keepdims=True)
-        without = np.exp(whole)[:, self.sample] * np.exp(-vote_power * self.log_t)
-        without /= without.sum(axis=(0, 2))[:, None]
+        without = self.posterior(vote_power, score_power)
         chance = np.einsum("znk,znk->n", without, self.t)
         urn = 1.0 + (self.n_others - 1.0) * repeats
-        predicted = np.maximum(((1.0 - repeats) * chance + repeats * self.n_same) / urn, _TINY)
+        predicted = np.maximum(((1.0 - repeats) * chance + repeats * self.n_same) / urn, TINY)
         part = self.weight / (predicted * urn)
         without *= (self.t - chance[:, None]) * part[:, None]
         gradient = np.array([
-            (1.0 - repeats) * np.vdot(without, self.log_votes[:, self.sample] - self.log_t),
-            (1.0 - repeats) * np.vdot(without, self.log_q[:, self.sample]),
+            (1.0 - repeats) * np.vdot(without, self.log_votes - self.log_t),
+            (1.0 - repeats) * np.vdot(without, self.log_q),
             part @ (self.n_same - chance - (self.n_others - 1.0) * predicted),
         ])  # fmt: skip
-        return float(self.weight @ np.log(predicted)), gradient
+        return np.log(predicted), gradient
 
+    def match_frequencies(
+        self, each: NDArray[np.float64], vote_power: float, score_power: float
+    ) -> NDArray[np.float64]:
+        """Return the log-likelihoods of `plain`, with a factor for every label.
 
-class Others(NamedTuple):
-    """For every vote, the posterior r(z, k) of its sample without that vote."""
-
-    named: NDArray[np.float64]  # r(z, y), (2, n_votes)
-    elsewhere: NDArray[np.float64]  # sum_k r(z, k) C_ky, (2, n_votes)
-    hard: NDArray[np.float64]  # probability that the sample is hard, (n_votes,)
-    harder: float  # delta_1
-
-
-def leave_out_votes(model: VoteModel, proba: NDArray) -> Others:
-    """Return the posterior of the sample of every vote without that vote.
-
-    `proba` are the current probabilities of the classes: where checks have changed them, that is
-    evidence from outside the votes.
-    """
-    confusion = np.exp(_log_confusion(model.parameters))
-    np.fill_diagonal(confusion, 0.0)
-    beta, parts = model.vote_power, []
-    for rows in model.blocks(len(model.votes.label) / model.votes.n_samples):
-        votes = model.votes.of(rows)
-        of = _LeftOut(votes, model.evidence.of(rows), model.parameters)
-        whole = model.score_power * of.log_q + beta * of.log_votes + of.log_pi[:, :, None]
-        whole -= whole.max(axis=(0, 2), keepdims=True)
-        before = model.joint(rows, power=True)[0].sum(axis=0)
-        changed = (proba[rows] / np.maximum(before, _TINY))[votes.sample]
-        changed /= changed.max(axis=1, keepdims=True)
-        without = np.exp(whole)[:, votes.sample] * np.exp(-beta * of.log_t) * changed
-        without /= np.maximum(without.sum(axis=(0, 2)), _TINY)[:, None]
-        named = without[:, np.arange(len(votes.label)), votes.label]
-        elsewhere = np.einsum("znk,nk->zn", without, confusion[:, votes.label].T)
-        parts.append((named, elsewhere, without[1].sum(axis=1)))
-    named, elsewhere, hard = (np.concatenate(part, axis=-1) for part in zip(*parts))
-    return Others(named, elsewhere, hard, float(np.exp(model.parameters.harder[0])))
+        The factors give the labels their frequencies, which the plain model knows nothing of. So
+        it loses to full rows only where these predict the labels of single votes.
+        """
+        without, n_classes = self.posterior(vote_power, score_power), self.log_q.shape[2]
+        right = self.right[:, None]
+        wrong = (1.0 - right) / max(n_classes - 1, 1)
+        chance = np.zeros(without.shape[1:])
+        for level, informed in zip(without, (1.0, self.informed)):
+            total = level.sum(axis=1, keepdims=True)
+            chance += informed * (level * (right - wrong) + total * wrong)
+            chance += (1.0 - informed) * total * self.frequency
+        observed = np.bincount(self.label, self.weight, n_classes) + 1.0
+        factors = np.ones(n_classes)
+        for _ in range(20):
+            scaled = chance * factors
+            scaled /= scaled.sum(axis=1, keepdims=True)
+            factors *= observed / (self.weight @ scaled + 1.0)
+        rows = np.arange(len(self.label))
+        return each + np.log(scaled[rows, self.label]) - np.log(chance[rows, self.label])
 
 
 # How often every annotator is right, with an interval.
 #
 # The votes of an annotator are compared with what the other annotators and the base models say
-# about the same samples. For a vote y of annotator a, let r(z, k) be the posterior of the sample
-# without that vote (z: easy or hard, k: the class), and s the log-odds that a is right on an easy
-# sample:
+# about the same samples. For a vote y of annotator a, let r(k) be the posterior of the sample
+# without that vote, and s the probability that a is right:
 #
-#     P(y | s) = sum_z r(z, y) T_z(s) + (1 - T_z(s)) sum_k r(z, k) C_ky,
-#     T_z(s) = sigmoid(s - delta_z),
+#     P(y | s) = s r(y) + (1 - s) sum_{k != y} r(k) C_ky,
 #
-# The product over the votes of a, times a prior worth VOTES_OF_PRIOR votes of average accuracy,
-# is the posterior of s on a grid. The accuracy of a is the mean of T_z over easy and hard
-# samples. An error that all annotators share is added: if the likelihood is right, these
-# accuracies and the posterior probabilities of all votes have the same mean, and their
-# difference widens the intervals.
+# C the errors of the population. The product over the votes of a, times a prior worth c votes of
+# average accuracy, is the posterior of s on a grid. An error that all annotators share is added:
+# if the likelihood is right, these accuracies and the posterior probabilities of all votes have
+# the same mean, and their difference widens the intervals. So does the fraction of samples on
+# which people err together (SHARED_ERRORS), which no vote shows: it may be none, or twice as many.
 
 # Points of the grid: ends of intervals are within .003 of those of 513 points.
 _POINTS = 65
@@ -602,6 +728,35 @@ _LEAST = -8.0
 _MOST = 12.0
 # The second grid leaves out points whose log-density is below the largest by more than this.
 _FAR = 8.0
+
+
+def leave_out_votes(
+    model: VoteModel, proba: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return r(y) and sum_k r(k) C_ky of every vote, r without that vote.
+
+    `proba` are the current probabilities of the classes: where checks have changed them, that is
+    evidence from outside the votes.
+    """
+    errors = model.rows.copy()
+    np.fill_diagonal(errors, 0.0)
+    errors /= np.maximum(errors.sum(axis=1, keepdims=True), TINY)
+    votes, before, parts = model.votes, model.posterior(), []
+    counts = votes.counts()
+    for rows in model.blocks(len(votes.label) / votes.n_samples):
+        of = _LeftOut(model, rows)
+        label = votes.label[of.chosen]
+        each = np.arange(len(label))
+        fewer = counts[of.sample]
+        fewer[each, label] -= 1.0
+        without = of.posterior(model.vote_power, model.score_power).sum(axis=0)
+        without = model.mix_shared_errors(without, fewer, of.sample)
+        without *= proba[of.sample] / np.maximum(before[of.sample], TINY)
+        without /= np.maximum(without.sum(axis=1, keepdims=True), TINY)
+        elsewhere = np.einsum("nk,nk->n", without, errors[:, label].T)
+        parts.append((without[each, label], elsewhere))
+    named, elsewhere = (np.concatenate(part) for part in zip(*parts))
+    return named, elsewhere
 
 
 def estimate_accuracies(
@@ -613,31 +768,33 @@ def estimate_accuracies(
 ) -> tuple[NDArray, ...]:
     """Return for every annotator: n_votes, accuracy, low, high, and the class with most mistakes.
 
-    Accuracies are shrunk to the mean by VOTES_OF_PRIOR votes. Votes on duplicates count once.
+    Accuracies are shrunk to the mean, the more so the more annotators are alike. Votes on
+    duplicates count once.
     """
     n, own = votes.n_annotators, weight[votes.sample]
     number, count = np.bincount(votes.annotator, minlength=n), (weight > 0).astype(np.float64)
+    prior = VOTES_OF_PRIOR
     if model is not None:
         np.divide(model.evidence.weight, weight, out=count, where=weight > 0)
+        prior = model.concentration
     counts = count[votes.sample]
     mean = float(np.average(p_correct, weights=own * counts)) if own.sum() > 0 else 0.5
     counted = np.bincount(votes.annotator, counts, n)
     right = np.bincount(votes.annotator, p_correct * counts, n)
-    accuracy = (right + VOTES_OF_PRIOR * mean) / (counted + VOTES_OF_PRIOR)
+    accuracy = (right + prior * mean) / (counted + prior)
     if model is None:
         low, high = _of_labels(votes, p_correct, own > 0, accuracy)
     else:
         # The model has only the votes on samples of positive weight.
-        others = leave_out_votes(model, proba)
         counts = count[model.votes.sample].astype(np.float64)
-        low, high = _of_others(model.votes, others, accuracy, mean, counts)
+        low, high = _of_others(model, leave_out_votes(model, proba), accuracy, mean, counts)
     worst = np.zeros(n, dtype=np.intp)
     lowest = np.full(n, np.inf)
     for k in range(votes.n_classes):
         p_class = proba[votes.sample, k] * (own > 0)
         of_class = np.bincount(votes.annotator, p_class, n)
         right_of_class = np.bincount(votes.annotator, p_class * (votes.label == k), n)
-        rate = (right_of_class + VOTES_OF_PRIOR * accuracy) / (of_class + VOTES_OF_PRIOR)
+        rate = (right_of_class + prior * accuracy) / (of_class + prior)
         worst, lowest = np.where(rate < lowest, k, worst), np.minimum(rate, lowest)
     return number, accuracy, low, high, worst
 
@@ -666,16 +823,16 @@ class _Grid(NamedTuple):
     """The posterior of every annotator's accuracy."""
 
     accuracy: NDArray[np.float64]  # (n_annotators, n_points), rising
-    mass: NDArray[np.float64]
+    weight: NDArray[np.float64]
 
     def at(self, quantile: float) -> NDArray[np.float64]:
-        below = self.mass.cumsum(axis=1) - self.mass / 2
+        below = self.weight.cumsum(axis=1) - self.weight / 2
         return np.array([np.interp(quantile, b, a) for b, a in zip(below, self.accuracy)])
 
 
 def _of_others(
-    votes: Votes,
-    others: Others,
+    model: VoteModel,
+    others: tuple[NDArray[np.float64], NDArray[np.float64]],
     accuracy: NDArray[np.float64],
     mean: float,
     counts: NDArray[np.float64],
@@ -684,15 +841,18 @@ def _of_others(
 
     `counts` are the weights of the votes, at most 1.
     """
+    votes = model.votes
     n_votes = np.bincount(votes.annotator, counts, votes.n_annotators)
     # Half a right vote and half a wrong one keep the prior mean away from 0 and 1.
     total = n_votes.sum()
-    grid = _posterior(votes, others, (mean * total + 0.5) / (total + 1.0), counts)
-    center = (grid.accuracy * grid.mass).sum(axis=1)
-    variance = ((grid.accuracy - center[:, None]) ** 2 * grid.mass).sum(axis=1)
-    # The error that all annotators share is one more variance, shared^2.
-    shared = float(np.average(center - accuracy, weights=n_votes))
-    wider = np.sqrt(1.0 + shared**2 / np.maximum(variance, 1e-12))
+    mean = (mean * total + 0.5) / (total + 1.0)
+    grid = _posterior(votes, others, mean, model.concentration, counts)
+    center = (grid.accuracy * grid.weight).sum(axis=1)
+    variance = ((grid.accuracy - center[:, None]) ** 2 * grid.weight).sum(axis=1)
+    # The error that all annotators share is one more variance.
+    shared = float(np.average(center - accuracy, weights=n_votes)) ** 2
+    shared += model.shared_error() ** 2
+    wider = np.sqrt(1.0 + shared / np.maximum(variance, 1e-12))
     low, high = (center + wider * (grid.at(q) - center) for q in (0.025, 0.975))
     return (
         np.clip(np.minimum(low, accuracy), 0.0, 1.0),
@@ -702,30 +862,22 @@ def _of_others(
 
 def _posterior(
     votes: Votes,
-    others: Others,
+    others: tuple[NDArray[np.float64], NDArray[np.float64]],
     mean: float,
+    prior: float,
     counts: NDArray[np.float64],
 ) -> _Grid:
     """Return the posterior of every annotator's accuracy."""
-    named, elsewhere, hard, delta = others
-    n, who = votes.n_annotators, votes.annotator
-    counted = np.bincount(who, counts, n) + VOTES_OF_PRIOR
-    share = (np.bincount(who, counts * hard, n) + VOTES_OF_PRIOR * hard.mean()) / counted
-    share = share[:, None]
+    (named, elsewhere), n, who = others, votes.n_annotators, votes.annotator
     start, end = np.full(n, _LEAST), np.full(n, _MOST)
     for _ in range(2):  # on the whole grid, then on the part that holds the posterior
         points = np.linspace(start, end, _POINTS, axis=1)
-        on_easy, on_hard = expit(points), expit(points - delta)
-        right = (1.0 - share) * on_easy + share * on_hard
-        slope = (1.0 - share) * on_easy * (1.0 - on_easy) + share * on_hard * (1.0 - on_hard)
+        right = expit(points)
         # The prior: a beta density of the accuracy, times its slope in log-odds.
-        value = xlogy(VOTES_OF_PRIOR * mean - 1.0, right) + np.log(np.maximum(slope, 1e-300))
-        value += (VOTES_OF_PRIOR * (1.0 - mean) - 1.0) * np.log1p(-right)
+        value = prior * (mean * log_expit(points) + (1.0 - mean) * log_expit(-points))
         for j in range(_POINTS):
-            chance = elsewhere.sum(axis=0)
-            for level, of_level in enumerate((on_easy, on_hard)):
-                chance += of_level[who, j] * (named[level] - elsewhere[level])
-            value[:, j] += np.bincount(who, counts * np.log(np.maximum(chance, 1e-300)), n)
+            chance = elsewhere + right[who, j] * (named - elsewhere)
+            value[:, j] += np.bincount(who, counts * np.log(np.maximum(chance, TINY)), n)
         value -= value.max(axis=1, keepdims=True)
         near = value > -_FAR
         step = (end - start) / (_POINTS - 1)
@@ -734,5 +886,5 @@ def _posterior(
             start + step * np.maximum(first - 1, 0),
             start + step * np.minimum(last + 1, _POINTS - 1),
         )
-    mass = np.exp(value)
-    return _Grid(right, mass / mass.sum(axis=1, keepdims=True))
+    weight = np.exp(value)
+    return _Grid(right, weight / weight.sum(axis=1, keepdims=True))
