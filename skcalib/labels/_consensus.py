@@ -41,6 +41,7 @@ from ._vote_model import (
     TINY,
     VoteModel,
     Votes,
+    compare_left_out,
     estimate_accuracies,
     fit_votes,
     gain_of_a_vote,
@@ -128,8 +129,10 @@ def fit_consensus(
                 novelty = np.concatenate([novelty, far])[order]
         with step(f"{stage}: votes and base models"):
             model = fit_votes(votes, make_evidence(scores, votes, weight, known))
-        if last is not None and model.value <= last.model.value:
-            break
+        if last is not None:
+            gain, error = compare_left_out(model, last.model)
+            if gain < -error:  # base models of better labels predict votes at least as well
+                break
         last = Consensus(model, base_models, novelty)
         again = model.posterior()[asked].argmax(axis=1)
         outside = len(again) - np.bincount(again).max()
@@ -199,13 +202,13 @@ def compute_consensus_interval(
 ) -> tuple[float, float]:
     """Return an interval of the rate of wrong labels.
 
-    The lower end assumes that people err together no more than the model says. Mistakes that
+    The lower end assumes that people err together no more than their votes show. Mistakes that
     people and base models share show in no vote, so the upper end covers all labels that the base
     models (without any, most votes on the sample) do not predict.
     """
     weight, rows = found.model.evidence.weight, np.arange(len(codes))
     fraction = weight / weight.sum()
-    right = found.model.posterior()[rows, codes]
+    right = found.model.posterior(share_errors=False)[rows, codes]
     error = 1.96 * float(np.sqrt(fraction**2 @ (right * (1.0 - right))))
     low = min(float(fraction @ (1.0 - right)), rate) - error
     by_model = found.model.prior_proba if found.base_models else found.model.votes.counts

@@ -429,14 +429,14 @@ class VoteModel:
         joint -= _log_sum(joint, (0, 2))
         return np.exp(joint, out=joint)
 
-    def posterior(self) -> NDArray[np.float64]:
+    def posterior(self, *, share_errors: bool = True) -> NDArray[np.float64]:
         """Return the probability of every class, (n_samples, n_classes).
 
         In a fraction of the samples people err together, more than their votes can show: there
         the classes have the fractions of the votes and one vote of the base models.
         """
         proba = np.concatenate([self.joint(rows).sum(axis=0) for rows in self.blocks()])
-        return self.mix_shared_errors(proba, self.votes.counts())
+        return self.mix_shared_errors(proba, self.votes.counts()) if share_errors else proba
 
     def mix_shared_errors(
         self, proba: NDArray[np.float64], counts: NDArray[np.float64], rows: Any = slice(None)
@@ -474,9 +474,8 @@ class VoteModel:
         votes, weight = self.votes, self.evidence.weight[self.votes.sample]
         if not weight.sum():
             return 0.0
-        proba = np.concatenate([self.joint(rows).sum(axis=0) for rows in self.blocks()])
-        mixed = self.mix_shared_errors(proba, votes.counts())
-        each = (proba - mixed)[votes.sample, votes.label]
+        each = self.posterior(share_errors=False)[votes.sample, votes.label]
+        each -= self.posterior()[votes.sample, votes.label]
         return abs(float(np.average(each, weights=weight)))
 
     def prior_proba(self, scores: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -551,14 +550,21 @@ def fit_votes(votes: Votes, evidence: Evidence) -> VoteModel:
     if plain.left_out is None:
         return plain
     full = VoteModel(votes, evidence).fit()
-    gain = np.asarray(full.left_out) - plain.left_out
     # Kinds of errors that occur, for one accuracy.
     errors = np.zeros(full.rows.shape)
     np.add.at(errors, full.label, full.counts)
     np.fill_diagonal(errors, 0.0)
     n_more = float(np.minimum(errors, 1.0).sum()) - 1.0
-    error = float(np.sqrt(np.square(gain - gain.mean()).sum()))
-    return full if gain.sum() - n_more > MIN_GAIN_OF_ROWS * error else plain
+    gain, error = compare_left_out(full, plain)
+    return full if gain - n_more > MIN_GAIN_OF_ROWS * error else plain
+
+
+def compare_left_out(new: VoteModel, old: VoteModel) -> tuple[float, float]:
+    """Return by how much votes left out are more likely by the new model, and standard error."""
+    if new.left_out is None or old.left_out is None:
+        return new.value - old.value, 0.0
+    gain = new.left_out - old.left_out
+    return float(gain.sum()), float(np.sqrt(np.square(gain - gain.mean()).sum()))
 
 
 def _log_sum(values: NDArray[np.float64], axis: Any) -> NDArray[np.float64]:
