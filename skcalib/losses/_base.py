@@ -154,8 +154,8 @@ class CalibrationLoss(torch.nn.Module):
         logits : Tensor of shape (n, K), (n, K, ...) or (n,)
             Scores before the softmax; (n,) are the log-odds of the second of two classes. Half
             precision is cast to float32. A large negative score masks a class. So does -inf
-            where the target holds class indices of other classes, except for label smoothing and
-            the norm of the logits, which are infinite then.
+            where the target gives the class no probability, except for label smoothing and the
+            norm of the logits, which are infinite or beyond 1e25 then.
         target : Tensor of shape (n,) or (n, ...), or of that of `logits`
             Class indices; or class probabilities (summing to 1 over the classes), where the loss
             takes them.
@@ -228,6 +228,10 @@ class WeightedLoss(CalibrationLoss):
 # How far the sum of a soft target may be from 1, as in the metrics, and a probability below 0.
 SUM_TOLERANCE = 1e-3
 NEGATIVE_TOLERANCE = 1e-5
+
+
+# A logit of probability 0 in float32 whose multiples stay finite.
+_MASKED = -1e30
 
 
 class Batch(NamedTuple):
@@ -317,6 +321,10 @@ def check_batch(
     if counts is not None:
         target = target.masked_fill(~counts, 0)
     logits, target = check_inputs(logits, target, soft=soft)
+    if target.is_floating_point():
+        # A class without probability may be masked: 0 times its infinite loss would be NaN.
+        masked = (logits == -torch.inf) & (target == 0)
+        logits = logits.masked_fill(masked, _MASKED)
     batch, factors = Batch(logits, target, shape), []
     if counts is not None:
         # NaN or -inf of padding, times a weight of 0, would be NaN: logits are replaced as well.

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.autograd import gradcheck
@@ -327,3 +328,21 @@ def test_losses_over_pairs_take_no_class_weights():
 def test_ranking_takes_no_dense_batch():
     with pytest.raises(ValueError, match=r"logits must be .* of shape \(n, K\)"):
         functional.correctness_ranking_loss(DENSE, DENSE_LABEL, history=torch.zeros(2, 3, 2))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cross_entropy", "focal", "sample_dependent_focal", "dual_focal", "poly", "bsce", "bsce_gra"],
+)
+def test_a_masked_class_with_one_hot_targets(name):
+    function = getattr(functional, f"{name}_loss")
+    label = torch.tensor([0, 1])
+    values = {}
+    for kind, target in (("index", label), ("soft", torch.eye(3)[label])):
+        logits = torch.tensor([[1.0, 2.0, -torch.inf], [0.5, -1.0, -torch.inf]])
+        logits.requires_grad_()
+        loss = function(logits, target)
+        loss.backward()
+        values[kind] = [loss.item(), *logits.grad.flatten().tolist()]
+    assert np.isfinite(values["soft"]).all()
+    np.testing.assert_allclose(values["soft"], values["index"], rtol=1e-5, atol=1e-7)
