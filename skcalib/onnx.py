@@ -147,6 +147,12 @@ def _mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     return str(g("Div", mixed, total))
 
 
+def _shifted(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    """Return a map times exp(intercept), divided by the sums of rows."""
+    scaled = g("Mul", _mapped(g, formula["part"], z, p, k), np.exp(formula["intercept"]))
+    return str(g("Div", scaled, g.row_sum(scaled, k)))
+
+
 def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return softmax(W f + b) of f = z / T or, with a least value, of its clipped log-softmax."""
     f = g("Div", z, formula["temperature"])
@@ -240,6 +246,7 @@ _FORMULAS: dict[str, Callable[..., str]] = {
     "identity": _identity,
     "uniform": _uniform,
     "mixture": _mixture,
+    "shifted": _shifted,
     "linear": _linear,
     "one_vs_rest": _one_vs_rest,
     "confidence": _confidence,

@@ -95,7 +95,7 @@ def cross_val_difficulty(
     y : array-like of shape (n_samples,)
         Labels.
     cv : int, cross-validation generator or iterable, default=5
-        The folds, which leave out every sample once; an int is a number of stratified folds.
+        The folds; an int is a number of stratified folds.
     groups : array-like of shape (n_samples,), default=None
         Which samples belong together, such as those of a patient: no group is in two folds.
     n_jobs : int, default=None
@@ -106,8 +106,9 @@ def cross_val_difficulty(
     Returns
     -------
     difficulty : ndarray of shape (n_samples,)
-        Larger means harder. Infinite for a label that the other folds lack, if the scorer has
-        classes.
+        Larger means harder; the mean over repeated folds, and NaN for samples that no fold
+        leaves out, about which there is a warning. Infinite for a label that the other folds
+        lack, if the scorer has classes.
 
     See Also
     --------
@@ -131,7 +132,8 @@ def cross_val_difficulty(
     if groups is None:
         warn_of_duplicates(encode_duplicates(X, labels))
     of_fold = partial(_fold_difficulty, estimator, X, labels, params)
-    return run_folds(of_fold, make_folds(cv, X, labels, groups), n_jobs, verbose)
+    folds = make_folds(cv, X, labels, groups)
+    return folds.average(run_folds(of_fold, folds, n_jobs, verbose))
 
 
 def _fold_difficulty(

@@ -173,8 +173,9 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
             scores = _complete(-gaussians.to_all(rows, codes, lost).min(axis=1))
         else:
             cv = self.cv if given else self._splitter(n_samples, labels, groups)
-            folds = make_folds(cv, X, labels, groups)
+            folds = make_folds(cv, X, labels, groups, missing="ignore")
             scores = run_folds(partial(self._score_fold, X, labels, params), folds)
+            weight = None if weight is None else weight[folds.rows]
         self.offset_ = _threshold(scores, self.contamination, weight, in_sample=in_sample)
         show_inner(self, self.scorer_)
         return self

@@ -311,7 +311,8 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         Returns
         -------
         difficulty : ndarray of shape (n_samples,)
-            Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
+            Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder. The mean
+            over repeated folds, and NaN for samples that no fold leaves out.
         """
         X, labels = read_samples(X, y)
         # With `cv` as well: `difficulty` of new samples needs a classifier.
@@ -326,7 +327,8 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         proba = predict_out_of_fold(
             self.estimator, X, labels, folds, classes=self.classes_, params=params
         )
-        return label_log_loss(proba, encode(labels, self.classes_))
+        codes = encode(labels, self.classes_)[folds.rows]
+        return folds.average(label_log_loss(proba, codes))
 
     def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
         """Log-loss of the label, or of the most probable class; larger means harder.

@@ -218,6 +218,7 @@ class OutOfFold:
                 params=self.params,
                 leave_out=True,
             )
+            proba = self.folds.average(proba)
         return _distances_of_proba(proba, self.n_votes)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
@@ -516,7 +517,7 @@ def make_base_models(
             base_models[name] = LeaveOneOut(model, X, labels, weight)
             continue
         if folds is None:  # by the given labels: all base models and refits use them
-            folds = make_folds(cv, X, labels, groups)
+            folds = _make_folds(cv, X, labels, groups)
         base_models[name] = OutOfFold(
             model, X, weight, folds, groups=groups if has_groups else None
         )
@@ -558,12 +559,24 @@ def _default_base_models(
     return base_models
 
 
+def _make_folds(cv: Any, X: Any, labels: NDArray, groups: NDArray[np.intp] | None) -> Folds:
+    """Return folds that leave out every sample, at least once."""
+    folds = make_folds(cv, X, labels, groups)
+    n_left_out = len(np.unique(folds.rows))
+    if n_left_out < len(labels):
+        raise ValueError(
+            "cv must leave out every sample, so that its label is compared with the others, got "
+            f"folds that leave out {n_left_out} of {len(labels)}."
+        )
+    return folds
+
+
 def _folds_of_default(
     X: NDArray, labels: NDArray, cv: Any, groups: NDArray[np.intp] | None
 ) -> Folds | None:
     """Return folds for a default base model; None if a fold could lack a second class."""
     if not isinstance(cv, Integral):
-        return make_folds(cv, X, labels, groups)
+        return _make_folds(cv, X, labels, groups)
     second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
     if second < 2:
         return None

@@ -16,13 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import check_alignment
 from ..utils._arrays import (
     as_features,
+    average_to_one,
     check_weights,
-    count_unit,
     is_soft,
     keep_index,
     reword,
-    scale_weights,
-    warn_if_normalized,
 )
 from ..utils._backends import align_chunks, by_chunks, send_chunks_to
 from ..utils._compat import StrOptions, _check_feature_names_in, _fit_context, _num_samples
@@ -44,7 +42,7 @@ from ..utils._proba import (
     holds_proba,
     match_soft_labels,
 )
-from ._dask import ScoresInChunks
+from ._dask import ScoresInChunks, count_weights
 
 # A probability of 0 counts as SMALLEST: forests and counts give zeros, and the logarithm of a
 # single one would otherwise decide a fit. Probabilities between 0 and SMALLEST are kept, down to
@@ -65,7 +63,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
 
     - ``_fit(scores, y, sample_weight)`` learns from scores of shape (n_samples, n_columns), from
       `y`, the column of every label, and from weights, None if all are equal. Samples of weight 0
-      are already removed, and weights are scaled so that their sum does not overflow or vanish.
+      are already removed, and the mean of the others is 1.
     - ``_predict_proba(scores)`` returns probabilities of shape (n_samples, n_classes).
 
     For :meth:`to_json` and ONNX it also needs ``_formula()``, which returns the map in the format
@@ -166,7 +164,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             class, in the order of `classes_` or named after them, and rows that sum to 1. A sample
             then counts as one sample of every class, weighted by its fraction.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; a weight of k counts as k equal samples.
+            Weights of the samples; only their ratios matter.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             Which samples belong together, such as those of a patient: names or numbers. A
@@ -188,9 +186,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Warns
         -----
         SkcalibWarning
-            If X seems to hold probabilities and ``input="logits"``, if the weights sum to less
-            than half the number of samples, or if X and `y` seem to be in another order: what
-            :func:`~skcalib.metrics.check_alignment` finds in them.
+            If X seems to hold probabilities and ``input="logits"``, or if X and `y` seem to be in
+            another order: what :func:`~skcalib.metrics.check_alignment` finds in them.
         """
         if groups is not None:
             groups = encode_groups(groups, _num_samples(X))[1]
@@ -270,6 +267,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
               ``max(log_softmax(z / temperature), least)``.
             - "mixture": the sum of ``parts``, which are formulas, times ``weights``. A class with
               a logit of -inf gets 0, and rows are divided by their sum.
+            - "shifted": ``part``, which is a formula, times ``exp(intercept)``; rows are divided
+              by their sum.
             - "one_vs_rest": one of ``curves`` is applied to the probability of every class, and
               rows are divided by their sum (a sum of 0 gives uniform probabilities). With two
               classes there is one curve, for the second class. A "line" interpolates between the
@@ -348,16 +347,11 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self.classes_, codes = self._read_labels(y, scores)
         with name_argument("X", "y"):
             check_consistent_length(scores, codes)
-        weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
+        weight = average_to_one(check_weights(sample_weight, len(scores)))
         if warns and not aligned and codes is not None:
             self._warn_of_order(
                 X, y, scores, codes, draw_independent_rows(len(scores), groups, weight)
             )
-        if weight is not None:
-            # A sum of huge weights would overflow, of tiny ones underflow.
-            weight = weight * count_unit(unit)
-            if warns:
-                warn_if_normalized(weight)
         if is_soft(codes):
             # One row per sample and class. Rows of a sample stay in one fold.
             samples, codes, weight = expand_soft_labels(codes, weight)
@@ -413,6 +407,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self.n_features_in_ = data.X.shape[1] if data.X.ndim == 2 else 1
         no_scores = np.empty((0, self.n_features_in_))
         self.classes_, _ = self._read_labels(data.distinct_labels(), no_scores)
+        if sample_weight is not None:
+            total, count = data.sum(count_weights)
+            data = data._replace(scale=count / total)
         if self.input == "proba":
             self._zero = data.sum(_find_zero, combine=min)
         self._fit_chunks(data)

@@ -42,6 +42,7 @@ from ..utils._labels import (
     check_several_classes,
     encode_duplicates,
     encode_groups,
+    format_labels,
     warn_of_duplicates,
 )
 from ..utils._proba import as_soft_labels
@@ -73,7 +74,9 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         the probabilities unchanged.
     cv : int, cross-validation generator or iterable, default=5
         The folds, as in scikit-learn: an int is a number of stratified folds. They keep `groups`
-        together if `fit` gets them.
+        together if `fit` gets them. Folds that leave out some samples never, such as those of
+        :class:`sklearn.model_selection.TimeSeriesSplit`, calibrate on the others, and a warning
+        says how many; of repeated folds, every repetition counts.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Where the scores come from. Those of `decision_function` are used as logits; "auto" prefers
         them, and takes `predict_proba` if the classifier has no `decision_function`.
@@ -216,8 +219,9 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         Raises
         ------
         ValueError
-            If a class has fewer samples than there are folds, or if weights are given and the
-            classifier does not take them.
+            If a class has fewer samples than there are folds, or a training part of `cv` or
+            `groups` lacks it; if `y` has a label that the classifier does not learn; or if weights
+            are given and the classifier does not take them.
         TypeError
             If X is a dask array and the classifier is not frozen.
         """
@@ -239,8 +243,24 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
         scores = self._fit_classifiers(X, labels, folds, params)
+        learned = getattr(self.estimators_[0], "classes_", labels)
+        unknown = np.setdiff1d(labels, learned)
+        if len(unknown):
+            raise ValueError(
+                "y must hold labels that the classifier learns, got "
+                f"{format_labels(unknown)}, which is not in classes_ of "
+                f"{type(self.estimators_[0]).__name__}; leave these samples out, or calibrate "
+                "FrozenEstimator(classifier) on others."
+            )
         # The calibrator's own folds keep the same groups together.
         codes = None if groups is None else encode_groups(groups, len(labels))[1]
+        if folds is not None and not folds.is_partition:
+            rows = folds.rows
+            if codes is None and len(np.unique(rows)) < len(rows):
+                codes = np.arange(len(labels))  # a sample that is left out twice is one sample
+            X, labels = _safe_indexing(X, rows), labels[rows]
+            weight = None if weight is None else weight[rows]
+            codes = None if codes is None else codes[rows]
         # If y has all classes, the calibrator finds them itself.
         classes = None if np.isin(self.classes_, labels).all() else self.classes_.tolist()
         return self._fit_calibrator(X, scores, labels, weight, codes, classes)
@@ -261,8 +281,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 columns(estimator, _safe_indexing(X, test), self.classes_)
                 for estimator, (_, test) in zip(self.estimators_, folds)
             ]
-            order = np.argsort(np.concatenate([test for _, test in folds]))
-            return np.concatenate(parts)[order]
+            return folds.join(parts)
         with self._step("classifier"):
             self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         self.estimators_ = [self.estimator_]
@@ -387,12 +406,11 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         return "decision_function" if has_logits else "predict_proba"
 
     def _folds(self, X: Any, labels: NDArray, groups: ArrayLike | None) -> Folds:
-        """Return the folds; an error if a class has fewer samples than there are folds."""
-        n_splits = self.cv if isinstance(self.cv, Integral) else getattr(self.cv, "n_splits", None)
+        """Return the folds; an error if a training part lacks a class, or an int is too large."""
         classes, count = np.unique(labels, return_counts=True)
-        if n_splits is not None and count.min() < n_splits:
+        if isinstance(self.cv, Integral) and count.min() < self.cv:
             raise ValueError(
-                f"y must hold at least as many samples of a class as cv has folds, {n_splits}, "
+                f"y must hold at least as many samples of a class as cv has folds, {self.cv}, "
                 f"got {count.min()} of class {classes[count.argmin()].tolist()!r}."
             )
-        return make_folds(self.cv, X, labels, groups)
+        return make_folds(self.cv, X, labels, groups, missing="raise")

@@ -19,6 +19,9 @@ SAMPLES_OF_FIRST = 1.0
 PRICE = 1.0
 # A map of less weight is dropped, for speed: it hardly changes the mixture.
 LEAST_WEIGHT = 0.1
+# Standard deviations of the intercepts at the end, to average over, beside none; and that of the
+# slope which is fitted along for their evidence.
+INTERCEPT_SPREADS, SPREAD_OF_SLOPE = (0.3, 1.0, 3.0), 1.0
 # Prior shift.
 # Average of sum_k (mean probability - class frequency)^2 / class frequency without any shift, from
 # miscalibration alone: benchmarks/prior_shift.py.
@@ -47,6 +50,8 @@ LEAST_SAMPLES = 10
 # Time.
 # With more samples, only one fold weighs the maps of a stack: that costs less than .0005.
 SAMPLES_OF_ONE_SPLIT = 20_000
+# Spreads of less posterior probability do not change the intercepts.
+LEAST_POSTERIOR = 0.001
 # A stack leaves out a map whose passes over the samples have more numbers than this.
 MOST_NUMBERS = 5 * 10**7
 # With more classes, a group has a slope and no shifts.

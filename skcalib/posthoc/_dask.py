@@ -26,6 +26,7 @@ class ScoresInChunks(NamedTuple):
     X: Any
     y: Any
     weight: Any
+    scale: float = 1.0  # of the weights
 
     def distinct_labels(self) -> NDArray[Any]:
         """Return the sorted labels of all chunks."""
@@ -43,7 +44,7 @@ class ScoresInChunks(NamedTuple):
         results are added, lists entry by entry, or combined by `combine`.
         """
         calibrator = copy(self.calibrator)  # workers get its present state
-        of_chunk = partial(_process_chunk, calibrator, of_samples, state)
+        of_chunk = partial(_process_chunk, calibrator, self.scale, of_samples, state)
         join = partial(_join, combine or _add)
         return reduce_chunks(of_chunk, join, self.X, self.y, self.weight)
 
@@ -53,7 +54,7 @@ class ScoresInChunks(NamedTuple):
         # With chunks of unknown size, take the first samples.
         stride = 1 if np.isnan(n_samples) else max(1, int(n_samples) // _SAMPLE_SIZE)
         arrays = (self.X, self.y, self.weight)
-        return _read(self.calibrator, *(take_every(array, stride) for array in arrays))
+        return _read(self.calibrator, self.scale, *(take_every(array, stride) for array in arrays))
 
 
 def sum_weights(calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray) -> float:
@@ -61,7 +62,14 @@ def sum_weights(calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray) -
     return float(weight.sum())
 
 
-def _read(calibrator: Any, X: Any, y: Any, weight: Any) -> Samples:
+def count_weights(
+    calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray
+) -> NDArray[np.float64]:
+    """Return the sum of the weights, and how many there are."""
+    return np.array([weight.sum(), len(weight)])
+
+
+def _read(calibrator: Any, scale: float, X: Any, y: Any, weight: Any) -> Samples:
     # A copy: reading sets the number of columns, and threads may share the calibrator.
     scores = copy(calibrator)._read_scores(X, reset=True)
     codes = encode(as_labels(y, name="y"), calibrator.classes_)
@@ -71,11 +79,12 @@ def _read(calibrator: Any, X: Any, y: Any, weight: Any) -> Samples:
     checked = check_weights(weight, len(codes)) if np.any(weight) else weight
     weight = np.asarray(checked, dtype=np.float64)
     used = weight > 0
-    return scores[used], codes[used], weight[used]
+    return scores[used], codes[used], scale * weight[used]
 
 
 def _process_chunk(
     calibrator: Any,
+    scale: float,
     of_samples: Callable[..., Any],
     state: tuple[Any, ...],
     X: Any,
@@ -84,7 +93,7 @@ def _process_chunk(
 ) -> Any:
     if not len(X):  # a mask may have left a chunk without samples
         return None
-    samples = _read(calibrator, X, y, weight)
+    samples = _read(calibrator, scale, X, y, weight)
     return of_samples(calibrator, *samples, *state) if len(samples[0]) else None
 
 

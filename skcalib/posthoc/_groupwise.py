@@ -6,24 +6,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from ..utils._arrays import (
+    average_to_one,
     check_readable,
     check_weights,
-    count_unit,
     is_soft,
-    scale_weights,
 )
 from ..utils._compat import StrOptions, _fit_context
 from ..utils._labels import encode_groups
 from ..utils._proba import expand_soft_labels
-from ._base import SMALLEST, PostHocCalibrator
+from ._base import PostHocCalibrator
 from ._constants import FRACTIONS, LEAST_SAMPLES, MOST_CLASSES_TO_SHIFT, NONE_DIFFERS, SPREADS
 from ._registry import CALIBRATORS, get_calibrator
-
-_MOST_STEPS = 50
-_LEAST_GAIN = 1e-9
+from ._shifts import compute_log_proba, fit_shifts
 
 
 class GroupwiseCalibration(PostHocCalibrator):
@@ -124,7 +121,7 @@ class GroupwiseCalibration(PostHocCalibrator):
             Labels, or the fraction of people who gave each label (see
             :meth:`PostHocCalibrator.fit`).
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; a weight of k counts as k equal samples.
+            Weights of the samples; only their ratios matter.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             Which samples belong together, such as those of a patient: folds of the common map
@@ -165,10 +162,10 @@ class GroupwiseCalibration(PostHocCalibrator):
         if by is None:
             by = np.zeros(len(proba), dtype=int)
         self.groups_, of_sample = encode_groups(by, len(proba), name="by")
-        weight, unit = scale_weights(check_weights(sample_weight, len(proba)))
-        weight = np.ones(len(proba)) if weight is None else weight * count_unit(unit)
+        weight = average_to_one(check_weights(sample_weight, len(proba)))
+        weight = np.ones(len(proba)) if weight is None else weight
         _, codes = self._read_labels(y, self._read_scores(X, reset=False))
-        logs = _compute_log(proba)
+        logs = compute_log_proba(proba)
         if is_soft(codes):
             samples, codes, weight = expand_soft_labels(codes, weight)
             logs, of_sample = logs[samples], of_sample[samples]
@@ -202,7 +199,9 @@ class GroupwiseCalibration(PostHocCalibrator):
         differs = self.shifts_.any(axis=1) | (self.slopes_ != 0)
         rows = np.flatnonzero((group >= 0) & differs[group])
         group = group[rows]
-        logits = (1 + self.slopes_[group, None]) * _compute_log(proba[rows]) + self.shifts_[group]
+        logits = (1 + self.slopes_[group, None]) * compute_log_proba(proba[rows]) + self.shifts_[
+            group
+        ]
         proba[rows] = softmax(logits, axis=1)
         return proba
 
@@ -254,7 +253,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         for g in large if n_groups > 1 else []:
             rows = of_sample == g
             for m, spread in enumerate(spreads):
-                theta[m, g], evidence[m, g] = _fit_group(
+                theta[m, g], evidence[m, g] = fit_shifts(
                     log_proba[rows], y[rows], weight[rows], *spread
                 )
         # Log-likelihoods, relative to b = s = 0, for each fraction f, spread and group: f times
@@ -271,61 +270,3 @@ class GroupwiseCalibration(PostHocCalibrator):
         self.differs_ = np.where(np.isin(np.arange(n_groups), large), differs.sum((0, 1)), 0.0)
         mean = np.einsum("fmg,mgk->gk", differs, theta)
         self.shifts_, self.slopes_ = mean[:, :k], mean[:, k]
-
-
-def _compute_log(proba: NDArray) -> NDArray[np.float64]:
-    return np.log(np.maximum(proba.astype(np.float64), SMALLEST))
-
-
-def _fit_group(
-    log_proba: NDArray, y: NDArray, weight: NDArray, shift: float, slope: float
-) -> tuple[NDArray[np.float64], float]:
-    """Return the most probable shifts b and slope s (K + 1,), and their log evidence.
-
-    The map is softmax((1 + s) log_proba + b); b and s are normal around 0, with the standard
-    deviations `shift` and `slope`. The evidence is relative to b = s = 0 (Laplace).
-    """
-    n, k = log_proba.shape
-    free = np.append(np.full(k, shift > 0), slope > 0)
-    precision = np.append(np.full(k, shift), slope)[free] ** -2.0
-    label = np.arange(n), y
-    theta = np.zeros(k + 1)
-
-    def loss_at(theta: NDArray) -> tuple[float, NDArray]:
-        logits = (1 + theta[k]) * log_proba + theta[:k]
-        log_q = logits - logsumexp(logits, axis=1, keepdims=True)
-        penalty = 0.5 * float(precision @ theta[free] ** 2)
-        return penalty - float(weight @ log_q[label]), np.exp(log_q)
-
-    loss, proba = loss_at(theta)
-    loss_of_none = loss
-    for _ in range(_MOST_STEPS):
-        residual = weight[:, None] * proba
-        residual[label] -= weight
-        gradient = np.append(residual.sum(axis=0), np.vdot(residual, log_proba))[free]
-        gradient += precision * theta[free]
-        hessian = _compute_hessian(log_proba, proba, weight)[np.ix_(free, free)] + np.diag(
-            precision
-        )
-        step = np.zeros(k + 1)
-        step[free] = -np.linalg.solve(hessian, gradient)
-        gain, length = -float(gradient @ step[free]), 1.0
-        if gain < _LEAST_GAIN:
-            break
-        latest, proba = loss_at(theta + step)
-        while latest > loss and length > 1e-6:
-            length /= 2
-            latest, proba = loss_at(theta + length * step)
-        theta, loss = theta + length * step, latest
-    _, volume = np.linalg.slogdet(hessian)
-    return theta, loss_of_none - loss + 0.5 * float(np.log(precision).sum() - volume)
-
-
-def _compute_hessian(log_proba: NDArray, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
-    """Return the Hessian of the summed log-loss in the shifts and the slope."""
-    weighted = weight[:, None] * proba
-    mean = np.einsum("ik,ik->i", proba, log_proba)
-    centered = weighted * (log_proba - mean[:, None])
-    shifts = np.diag(weighted.sum(axis=0)) - weighted.T @ proba
-    cross = centered.sum(axis=0)
-    return np.block([[shifts, cross[:, None]], [cross, np.vdot(centered, log_proba)]])

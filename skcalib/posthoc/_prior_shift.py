@@ -345,7 +345,7 @@ class PriorShift(PostHocCalibrator):
             Labels of these samples, if there are any, or the fraction of people who gave each
             label.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; a weight of k counts as k equal samples.
+            Weights of the samples; only their ratios matter.
         groups : array-like of shape (n_samples,), default=None
             Not used; present for consistency with other calibrators.
 

@@ -226,8 +226,7 @@ class TemperatureScaling(AfterTemperature):
 
     Notes
     -----
-    `sample_weight` counts samples: with `mix_uniform`, doubling all weights halves the influence
-    of the priors. For two classes X may be the logit of the second class alone (shape
+    For two classes X may be the logit of the second class alone (shape
     ``(n_samples,)`` or ``(n_samples, 1)``), whose probability is ``expit(X / T)``. X keeps its
     precision, float32 or float64, and sums are in float64, so both give the same temperature.
 

@@ -94,11 +94,12 @@ def _make_folds(data: ReportData) -> Folds:
     """Return shuffled folds, stratified if every class has a sample per fold."""
     if data.groups is not None:
         grouped = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=data.seed)
-        return list(grouped.split(data.proba, data.codes, data.groups))
+        parts = list(grouped.split(data.proba, data.codes, data.groups))
+        return Folds(parts, len(data.proba))
     count = np.bincount(data.codes)
     kind = StratifiedKFold if count[count > 0].min() >= N_FOLDS else KFold
     folds = kind(N_FOLDS, shuffle=True, random_state=data.seed)
-    return list(folds.split(data.proba, data.codes))
+    return Folds(list(folds.split(data.proba, data.codes)), len(data.proba))
 
 
 def _score_calibrator(

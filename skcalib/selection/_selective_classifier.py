@@ -324,6 +324,9 @@ class SelectiveClassifier(DelegatingClassifier):
         else:
             evaluate = partial(self._evaluate_fold, X, labels, params)
             evaluated = run_folds(evaluate, folds, self.n_jobs, self.verbose)
+            if not folds.is_partition:
+                # A sample that is left out twice is one sample.
+                codes = (np.arange(len(labels)) if codes is None else codes)[folds.rows]
         return self._find_threshold(evaluated, codes)
 
     def _fit_to_soft_labels(self, X: Any, y: Any, groups: Any) -> Self:

@@ -196,6 +196,12 @@ def scale_weights(weight: NDArray[np.float64] | None) -> tuple[NDArray[np.float6
     return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
 
 
+def average_to_one(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Return weights of which those above 0 have the mean 1, so that their scale is lost."""
+    weight, _ = scale_weights(weight)
+    return None if weight is None else weight / weight[weight > 0].mean()
+
+
 def count_unit(unit: float) -> float:
     """Return the unit of weights that count samples, clipped to [2**-100, 2**100].
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any
@@ -120,8 +121,6 @@ def _check_half_finite(X: NDArray[np.float16], estimator_name: str) -> None:
 #   (:func:`predict_columns`), whatever the order of `estimator.classes_`.
 # - A frozen estimator is never trained; a fitted one that will be trained again brings a warning.
 # - Samples that belong together (`groups`) stay together in all folds.
-
-Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 def has_argument(function: Any, name: str) -> bool:
@@ -271,6 +270,77 @@ def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
 # Folds
 
 
+@dataclass(frozen=True)
+class Folds:
+    """Training and test rows of every fold, of `n_samples` samples.
+
+    Folds may leave out some samples never (ordered in time) or several times (repeated). Values of
+    samples left out come in the order of `rows`, which for any other folds are all samples.
+    """
+
+    parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    n_samples: int
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """The samples that are left out, sorted, each as often as it is left out."""
+        return np.sort(np.concatenate([test for _, test in self.parts]))
+
+    @cached_property
+    def is_partition(self) -> bool:
+        """Whether every sample is left out once."""
+        return np.array_equal(self.rows, np.arange(self.n_samples))
+
+    def join(self, values: list[NDArray]) -> NDArray:
+        """Return values that are given fold by fold in the order of `rows`."""
+        order = np.argsort(np.concatenate([test for _, test in self.parts]), kind="stable")
+        return np.concatenate(values)[order]
+
+    def average(self, values: NDArray) -> NDArray:
+        """Return the mean value of every sample, NaN if no fold leaves it out."""
+        if self.is_partition:
+            return values
+        mean = np.full((self.n_samples, *values.shape[1:]), np.nan)
+        left_out, start = np.unique(self.rows, return_index=True)
+        count = np.bincount(self.rows, minlength=self.n_samples)[left_out]
+        total = np.add.reduceat(values.astype(np.float64), start, axis=0)
+        mean[left_out] = total / count.reshape(-1, *[1] * (values.ndim - 1))
+        return mean
+
+    def warn_of_rows(self) -> None:
+        """Warn unless every sample is left out once."""
+        if self.is_partition:
+            return
+        n_left_out = len(np.unique(self.rows))
+        often = f", {len(self.rows)} times in all" if len(self.rows) > n_left_out else ""
+        warn(
+            f"The folds of cv leave out {n_left_out} of {self.n_samples} samples{often}: only "
+            "these are evaluated."
+        )
+
+    def describe_missing(self, labels: NDArray[Any]) -> str | None:
+        """Return which class the training part of which fold lacks, None if there is none.
+
+        Of a class with a single sample, the fold that leaves it out has to lack it.
+        """
+        classes, codes, count = np.unique(labels, return_inverse=True, return_counts=True)
+        for number, (train, _) in enumerate(self.parts):
+            found = np.bincount(codes[train], minlength=len(classes))
+            lacking = np.flatnonzero((found == 0) & (count > 1))
+            if len(lacking):
+                return (
+                    f"a training part that lacks class {format_labels(classes[lacking])} in fold "
+                    f"{number} of cv, whose classifier gives it probability 0"
+                )
+        return None
+
+
 def make_folds(
     cv: Any,
     X: Any,
@@ -278,13 +348,14 @@ def make_folds(
     groups: Any = None,
     *,
     duplicates: NDArray[np.intp] | None = None,
+    missing: str = "warn",
 ) -> Folds:
-    """Return (train, test) of folds that leave out every sample once.
+    """Return the folds of `cv`; warn unless they leave out every sample once.
 
     An int is a number of folds, stratified by labels where there are any. With `groups`, the
     samples of a group are left out together. So are samples of equal codes in `duplicates` (n,);
     folds of a splitter are left as it draws them, and training parts lose the duplicates of test
-    rows.
+    rows. `missing` says what a training part that lacks a class is: "warn", "raise" or "ignore".
     """
     n_samples = _num_samples(X)
     if groups is not None and is_list_of_folds(cv):
@@ -293,23 +364,29 @@ def make_folds(
     splitter = check_cv(_group_splits(cv, groups), labels, classifier=labels is not None)
     try:
         if duplicates is None:
-            folds = list(splitter.split(X, labels, codes))
+            parts = list(splitter.split(X, labels, codes))
         elif cv is None or isinstance(cv, Integral):
-            folds = _folds_of_distinct(splitter, X, labels, duplicates)
+            parts = _folds_of_distinct(splitter, X, labels, duplicates)
         else:
             given = splitter.split(X, labels, codes)
-            folds = [
+            parts = [
                 (train[~np.isin(duplicates[train], duplicates[test])], test)
                 for train, test in given
             ]
     except ValueError as error:
         raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
-    held_out = np.concatenate([test for _, test in folds])
-    if (np.bincount(held_out, minlength=n_samples) != 1).any():
+    folds = Folds([(np.asarray(train), np.asarray(test)) for train, test in parts], n_samples)
+    if not len(folds) or not len(folds.rows):
+        raise ValueError("cv must leave out samples, got folds that leave out none.")
+    folds.warn_of_rows()
+    lacking = None if labels is None or missing == "ignore" else folds.describe_missing(labels)
+    if lacking is not None and missing == "raise":
         raise ValueError(
-            "cv must leave out every sample exactly once, got folds that leave out "
-            f"{len(np.unique(held_out))} of {n_samples} samples in {len(held_out)} places."
+            "y must hold samples of every class in all training parts, got "
+            f"{lacking}; use other folds or groups, or more samples of the class."
         )
+    if lacking is not None:
+        warn(f"The folds have {lacking}: what follows from it says nothing about these samples.")
     return folds
 
 
@@ -320,7 +397,7 @@ def is_list_of_folds(cv: Any) -> bool:
 
 def _folds_of_distinct(
     splitter: Any, X: Any, labels: NDArray | None, duplicates: NDArray[np.intp]
-) -> Folds:
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return folds drawn for the first of each set of duplicates; the others join its part."""
     first = np.unique(duplicates, return_index=True)[1]
     some = None if labels is None else labels[first]
@@ -344,16 +421,12 @@ def run_folds(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> NDArray:
-    """Return the rows of ``of_fold(train, test)`` of all folds, in the order of the samples.
+    """Return the rows of ``of_fold(train, test)`` of all folds, in the order of ``folds.rows``.
 
     `of_fold` has to be picklable for the processes of `n_jobs`: not a function inside a function.
     """
     parts = Parallel(n_jobs=n_jobs, verbose=verbose)(delayed(of_fold)(*fold) for fold in folds)
-    joined = np.concatenate(parts)
-    values = np.empty_like(joined)
-    # joblib returns the parts in the order of the folds.
-    values[np.concatenate([test for _, test in folds])] = joined
-    return values
+    return folds.join(parts)
 
 
 def predict_out_of_fold(
@@ -369,7 +442,7 @@ def predict_out_of_fold(
     leave_out: bool = False,
     verbose: int = 0,
 ) -> NDArray[np.floating]:
-    """Return :func:`predict_columns` of every sample by a clone fitted on the other folds."""
+    """Return :func:`predict_columns` of ``folds.rows``, by clones fitted on the other folds."""
     columns = partial(predict_columns, classes=classes, method=method, leave_out=leave_out)
     of_fold = partial(_predict_fold, estimator, X, y, columns, params)
     return run_folds(of_fold, folds, n_jobs, verbose)
@@ -551,6 +624,9 @@ class MetaClassifier(MetaMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags = get_tags(self._inside()["estimator"]).classifier_tags
+        # Trees and neighbors take several labels a sample; what is around them does not.
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
         return tags
 
 

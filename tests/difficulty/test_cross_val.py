@@ -13,6 +13,7 @@ from skcalib.difficulty import (
     RelativeMahalanobisScorer,
     cross_val_difficulty,
 )
+from skcalib.utils import SkcalibWarning
 
 X, Y = load_iris(return_X_y=True)
 X, first = np.unique(X, axis=0, return_index=True)  # one flower is in it twice
@@ -57,9 +58,18 @@ def test_a_label_that_the_other_folds_lack_is_infinitely_hard():
     assert np.flatnonzero(np.isinf(difficulty)).tolist() == [7]
 
 
-def test_folds_that_leave_out_some_samples_twice_are_refused():
-    with pytest.raises(ValueError, match="cv must leave out every sample exactly once"):
-        cross_val_difficulty(RelativeMahalanobisScorer(), X, Y, cv=ShuffleSplit(3))
+def test_samples_left_out_several_times_have_the_mean_difficulty():
+    scorer, cv = RelativeMahalanobisScorer(), ShuffleSplit(3, test_size=0.4, random_state=0)
+    total, count = np.zeros(len(Y)), np.zeros(len(Y))
+    for train, test in cv.split(X):
+        total[test] += scorer.fit(X[train], Y[train]).difficulty(X[test], Y[test])
+        count[test] += 1
+    n = np.count_nonzero(count)
+    with pytest.warns(SkcalibWarning, match=f"leave out {n} of {len(Y)} samples, .* times in all"):
+        found = cross_val_difficulty(scorer, X, Y, cv=cv)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(found, total / count)
+    assert np.isnan(found).any()
 
 
 def test_what_is_no_scorer_is_refused():

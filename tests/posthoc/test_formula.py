@@ -45,6 +45,9 @@ def mapped(formula, z, p):
         parts = (w * mapped(f, z, p) for w, f in zip(formula["weights"], formula["parts"]))
         mixed = np.where(np.isfinite(z), sum(parts), 0)
         return mixed / mixed.sum(axis=1, keepdims=True)
+    if kind == "shifted":
+        shifted = mapped(formula["part"], z, p) * np.exp(formula["intercept"])
+        return shifted / shifted.sum(axis=1, keepdims=True)
     if kind == "linear":
         f = z / formula["temperature"]
         if formula["least"] is not None:

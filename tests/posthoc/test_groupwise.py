@@ -16,7 +16,7 @@ from skcalib.posthoc import (
     StackedCalibration,
     TemperatureScaling,
 )
-from skcalib.posthoc._groupwise import _fit_group
+from skcalib.posthoc._shifts import fit_shifts
 
 from ._sample import sample
 
@@ -98,7 +98,7 @@ def test_a_group_is_fitted_to_its_posterior_mode(spread):
         return -weight @ log_q[np.arange(150), y] + 0.5 * np.sum((some / scale) ** 2)
 
     best = minimize(loss, np.zeros(free.sum()), method="BFGS", options={"gtol": 1e-6})
-    found = _fit_group(log_proba, y, weight, *spread)[0]
+    found = fit_shifts(log_proba, y, weight, *spread)[0]
     np.testing.assert_allclose(found[free], best.x, atol=1e-5)
     assert not found[~free].any()
 
@@ -113,7 +113,7 @@ def test_the_evidence_is_the_integral_of_the_likelihood():
 
     # The difference of two shifts of the standard deviation .5.
     exact, _ = quad(lambda b: likelihood(b) * norm.pdf(b, scale=0.5 * np.sqrt(2)), -6, 6)
-    assert _fit_group(log_proba, y, np.ones(60), 0.5, 0.0)[1] == pytest.approx(
+    assert fit_shifts(log_proba, y, np.ones(60), 0.5, 0.0)[1] == pytest.approx(
         np.log(exact), abs=0.03
     )
 

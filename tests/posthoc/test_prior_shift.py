@@ -48,7 +48,6 @@ def test_known_priors_give_the_true_posterior(form):
     np.testing.assert_array_equal(shift.priors_, NEW)
 
 
-@pytest.mark.filterwarnings("ignore:sample_weight sums to")
 def test_labels_of_the_new_population_tell_the_priors():
     X, y = draw(500, NEW)
     scores, weight = posterior(X, TRAINING), np.random.default_rng(1).uniform(size=500)
@@ -70,16 +69,16 @@ def test_priors_are_recovered_from_unlabeled_samples():
     assert error.max() < 0.008
 
 
-def test_a_weight_of_two_is_two_samples():
+def test_only_ratios_of_weights_matter():
     X, _ = draw(60, np.array([0.4, 0.3, 0.3]), seed=3)
     proba = posterior(X, TRAINING)
     shift = PriorShift(training_priors=TRAINING, input="proba")
-    once = shift.fit(proba, sample_weight=np.full(60, 2.0))
-    trust, priors = once.trust_, once.priors_
-    twice = shift.fit(np.repeat(proba, 2, axis=0))
+    plain = shift.fit(proba)
+    trust, priors = plain.trust_, plain.priors_
+    scaled = shift.fit(proba, sample_weight=np.full(60, 100.0))
     assert 0 < trust < 1
-    assert twice.trust_ == pytest.approx(trust)
-    np.testing.assert_allclose(twice.priors_, priors, rtol=1e-6)
+    assert scaled.trust_ == pytest.approx(trust)
+    np.testing.assert_allclose(scaled.priors_, priors, rtol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -9,6 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from skcalib.posthoc import (
     IsotonicCalibration,
+    SigmoidCalibration,
     StackedCalibration,
     StructuredMatrixScaling,
     StructuredVectorScaling,
@@ -44,6 +45,8 @@ def test_it_is_the_mixture_that_it_says():
     for name, calibrator in stack.calibrators_.items():
         alone = clone(calibrator).fit(logits, y)
         mixed += stack.weights_[name] * alone.predict_proba(logits)
+    mixed *= np.exp(stack.intercept_)
+    mixed /= mixed.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(stack.predict_proba(logits), mixed, rtol=1e-10)
     again = StackedCalibration().fit(logits, y)
     np.testing.assert_array_equal(again.predict_proba(logits), stack.predict_proba(logits))
@@ -62,7 +65,10 @@ def test_its_own_maps_stand_beside_a_uniform_component():
     same = StackedCalibration(own).fit(logits, y)
     assert same.weights_ == stack.weights_
     assert same.log_losses_ == stack.log_losses_
-    np.testing.assert_array_equal(same.predict_proba(logits), stack.predict_proba(logits))
+    shifted = same.predict_proba(logits) * np.exp(stack.intercept_)
+    shifted /= shifted.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(stack.predict_proba(logits), shifted, rtol=1e-10)
+    assert not same.intercept_.any()
     # A stack of other maps takes them as they are given: by default as published.
     published = StackedCalibration([("vector", VectorScaling())]).fit(logits, y)
     assert published.calibrators_["vector"].uniform_weight_ == 0
@@ -135,6 +141,32 @@ def test_what_hardly_counts_is_left_out():
     assert stack.weights_ == {"identity": 0.0, "right": pytest.approx(1.0)}
     assert stack.log_losses_["wrong"] == pytest.approx(-np.log(0.001))
     np.testing.assert_allclose(stack.predict_proba(proba)[:, 1], 0.9)
+
+
+@pytest.mark.parametrize("form", ["logits", "proba"])
+def test_mean_probabilities_follow_class_frequencies_under_class_weights(form):
+    """A model whose training gave both classes equal weight, of one label in fifty."""
+    rng = np.random.default_rng(0)
+    weighted = 1.5 * rng.normal(size=30_000)
+    y = (rng.random(30_000) < expit(weighted - np.log(49))).astype(int)
+    scores = weighted if form == "logits" else expit(weighted)
+    some, rest = slice(2000), slice(2000, None)
+    stack = StackedCalibration(input=form).fit(scores[some], y[some])
+    proba = stack.predict_proba(scores)
+    assert proba[some, 1].mean() == pytest.approx(y[some].mean(), rel=0.02)
+    plain = SigmoidCalibration(input=form).fit(scores[some], y[some]).predict_proba(scores[rest])
+    assert mean_log_loss(proba[rest], y[rest]) < mean_log_loss(plain, y[rest]) + 0.003
+
+
+def test_several_classes_follow_their_frequencies_and_need_no_intercepts_without_weights():
+    rng = np.random.default_rng(1)
+    logits = 1.5 * rng.normal(size=(3000, 3))
+    bias = np.array([0.0, -1.0, -4.0])
+    y = (softmax(logits + bias, axis=1).cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1)
+    proba = StackedCalibration().fit(logits, y).predict_proba(logits)
+    np.testing.assert_allclose(proba.mean(axis=0), np.bincount(y) / 3000, rtol=0.03)
+    plain = StackedCalibration().fit(logits + bias, y)
+    assert np.abs(plain.intercept_).max() < 0.05
 
 
 @pytest.mark.parametrize("names", [("a", "a"), ("identity", "a"), ("a", "mixture")])

@@ -14,7 +14,6 @@ from skcalib.posthoc import (
     TemperatureScaling,
 )
 from skcalib.posthoc._stacking import draw_folds
-from skcalib.utils import SkcalibWarning
 from skcalib.utils._labels import compute_design_effect
 
 X, Y = load_digits(return_X_y=True)
@@ -119,11 +118,11 @@ def test_a_table_twice_is_calibrated_as_the_table_with_groups():
     assert losses[1] < losses[0] + 0.05
 
 
-def test_weights_that_were_normalized_are_a_warning():
+@pytest.mark.parametrize("total", [1.0, 180_000.0])
+def test_weights_of_any_scale_give_one_map(total):
     logits, y, _ = people(60, 0)
-    tiny = np.full(len(y), 1 / len(y))
+    scaled = np.full(len(y), total / len(y))
     for calibrator in (TemperatureScaling(), StackedCalibration(), GroupwiseCalibration()):
-        with pytest.warns(SkcalibWarning, match="sample_weight sums to 1 for 1800 samples.*multi"):
-            calibrator.fit(logits, y, sample_weight=tiny)
-    half = (np.arange(len(y)) % 4 == 0).astype(float)  # 0 takes samples out
-    TemperatureScaling().fit(logits, y, sample_weight=half)
+        expected = calibrator.fit(logits, y).predict_proba(logits)
+        found = calibrator.fit(logits, y, sample_weight=scaled).predict_proba(logits)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
