@@ -195,6 +195,7 @@ def test_the_shrunk_isotonic_map(k):
     """Blocks by scikit-learn, a sample more in each; the other classes keep their shares."""
     logits, y = sample(400, k, temperature=2.0)
     weight = np.random.default_rng(1).integers(1, 4, 400).astype(float)
+    weight /= weight.mean()  # only ratios matter; a sample more is one of mean weight
     scaling = TemperatureScaling(mix_uniform=True).fit(logits, y, sample_weight=weight)
     proba = scaling.predict_proba(logits)
     column = np.full(400, 1) if k == 2 else proba.argmax(axis=1)
