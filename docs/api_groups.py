@@ -176,7 +176,7 @@ GROUPS = {
     },
     "labels": {
         "Find wrong labels": ["find_label_issues", "LabelIssueFinder", "read_checks"],
-        "Votes of several people": ["votes_from_long"],
+        "Votes of several people": ["votes_from_long", "votes_from_counts"],
         "Train in spite of them": ["LabelCleaningClassifier"],
     },
     "selection": {

@@ -213,7 +213,6 @@ def test_private_files_are_imported_by_their_own_package_alone():
 DASK = {
     "difficulty/_mahalanobis.py",
     "labels/_dask.py",
-    "labels/_finder.py",
     "metrics/_accumulator.py",
     "metrics/_alignment.py",
     "metrics/_monitor.py",

@@ -1,7 +1,7 @@
 """Which labels are wrong, and what to do about them?"""
 
 from ..utils._output import fill_docstrings
-from ._annotations import read_checks, votes_from_long
+from ._annotations import read_checks, votes_from_counts, votes_from_long
 from ._cleaning import LabelCleaningClassifier
 from ._finder import LabelIssueFinder, find_label_issues
 
@@ -10,6 +10,7 @@ __all__ = [
     "LabelIssueFinder",
     "find_label_issues",
     "read_checks",
+    "votes_from_counts",
     "votes_from_long",
 ]
 

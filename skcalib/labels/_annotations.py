@@ -172,6 +172,106 @@ def votes_from_long(
     return LongVotes(sample_names, names, sample, codes, label, given)
 
 
+def votes_from_counts(counts: Any, labels: ArrayLike | None = None) -> LongVotes:
+    """Turn numbers of votes for every class into ``votes=``.
+
+    Use it where a data set has only how many people chose each class, and not who: annotators are
+    then columns without a meaning, between which the votes of a sample are shuffled.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_samples, n_classes)
+        How many people chose the class (column) for the sample (row): whole numbers from 0.
+    labels : array-like of shape (n_classes,), default=None
+        The label of every column. None means the column names of a DataFrame, or 0, 1, 2, ...
+
+    Returns
+    -------
+    votes : LongVotes of shape (n_samples, n_annotators)
+        For ``votes=`` of :meth:`LabelIssueFinder.fit`; n_annotators is the largest number of votes
+        on a sample.
+
+    Raises
+    ------
+    ValueError
+        If an entry is negative, missing or no whole number, if there is no vote, or if labels
+        repeat or differ in number from the columns.
+
+    See Also
+    --------
+    votes_from_long : Votes with the names of those who gave them.
+    LabelIssueFinder : Takes the votes.
+
+    Examples
+    --------
+    >>> from skcalib.labels import votes_from_counts
+    >>> votes_from_counts([[3, 0], [1, 2]], labels=["cat", "dog"])
+    LongVotes(6 votes of 3 annotators on 2 samples)
+    """
+    names = getattr(counts, "columns", None) if labels is None else labels
+    index = getattr(counts, "index", None)
+    array = as_array(counts, name="counts")
+    if array.ndim != 2 or array.dtype.kind not in "iuf":
+        raise ValueError(
+            "counts must be numbers of shape (n_samples, n_classes), got "
+            f"{describe_form(array, counts)} of dtype {array.dtype}."
+        )
+    if not (np.isfinite(array) & (array >= 0) & (array == np.floor(array))).all():
+        raise ValueError(
+            "counts must be whole numbers from 0, got others; fractions of people times their "
+            "number are counts."
+        )
+    number = array.astype(np.intp)
+    if not number.any():
+        raise ValueError("counts must hold at least one vote, got zeros alone.")
+    classes = as_labels(np.arange(array.shape[1]) if names is None else names, name="labels")
+    if len(classes) != array.shape[1] or len(np.unique(classes)) < len(classes):
+        raise ValueError(
+            f"labels must be distinct, one for each of the {array.shape[1]} columns of counts, "
+            f"got {len(np.unique(classes))} distinct of {len(classes)}."
+        )
+    row, column = np.indices(number.shape)
+    sample, label = (np.repeat(which.ravel(), number.ravel()) for which in (row, column))
+    # In random order, so that no annotator prefers the first classes.
+    order = np.lexsort([np.random.default_rng(0).random(len(sample)), sample])
+    sample, label = sample[order], label[order]
+    annotator = np.arange(len(sample)) - np.searchsorted(sample, sample)
+    return LongVotes(
+        np.arange(len(array)) if index is None else np.asarray(index),
+        np.arange(annotator.max() + 1),
+        sample,
+        annotator,
+        classes[label],
+        np.ones(len(sample), dtype=bool),
+    )
+
+
+def check_no_counts(columns: list[NDArray[Any]]) -> None:
+    """Raise if a matrix of votes holds numbers of votes for every class.
+
+    Numbers of votes on a sample add up to nearly the same number in all rows, and most of them
+    are for one class. Labels do not: where people agree, the sum of a row depends on the class.
+    """
+    if len(columns) < 2 or any(column.dtype.kind not in "iuf" for column in columns):
+        return
+    table = np.stack(columns, axis=1).astype(np.float64)
+    if len(table) < 10 or not (np.isfinite(table) & (table >= 0)).all():
+        return
+    unanimous = (table == table[:, :1]).all(axis=1)
+    if unanimous.mean() > 0.5:
+        return
+    total = table.sum(axis=1)
+    varies, differs = total.std(), table.std()
+    is_constant = (total == np.median(total)).mean() > 0.9 and differs > 0.0
+    is_about = len(columns) > 2 and varies < 0.25 * total.mean() and differs > table.mean()
+    if (is_constant and (total.max() > 1 or len(columns) > 2)) or (is_about and table.max() > 1):
+        raise ValueError(
+            "votes must hold labels, a column for each annotator, got numbers of votes for every "
+            f"class (rows sum to about {np.median(total):g}); pass votes_from_counts(votes), or "
+            "votes as strings if they are labels."
+        )
+
+
 def _coded(
     values: Any, name: str, n_votes: int
 ) -> tuple[list[Any], NDArray[Any], NDArray[np.intp]]:
@@ -197,7 +297,9 @@ def _entries(values: Any, name: str) -> NDArray[Any]:
 
 
 def _as_votes(entries: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return labels as integers or strings; a blank text is an error."""
+    """Return labels as integers, strings or booleans; a blank text is an error."""
+    if entries.dtype.kind == "b" or all(isinstance(entry, bool) for entry in entries.tolist()):
+        return entries.astype(bool)
     if any(isinstance(entry, str) and not entry.strip() for entry in entries.tolist()):
         raise ValueError(f"{name} must be None or NaN where nobody voted, got a blank text.")
     return as_labels(entries, name=name)
@@ -241,8 +343,10 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
     else:
         _check_index(votes, samples)
         sample, annotator, label, names, shape = _of_matrix(votes)
-    classes = np.unique(label)
     given = None if labels is None else np.unique(labels)
+    if given is not None and label.dtype.kind == "b":
+        label = label.astype(np.int64)  # as in y
+    classes = np.unique(label)
     if given is not None:
         classes = merge_classes(given, classes, name="votes", before="y")
     if given is None or -1 not in given.tolist():
@@ -304,6 +408,7 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
             )
         columns, shape = list(array.T), array.shape
         names = np.arange(shape[1])
+    check_no_counts(columns)
     found = [_of_column(column, name) for column, name in zip(columns, names.tolist())]
     if not sum(len(rows) for rows, _ in found):
         raise ValueError("votes must hold at least one vote, got missing values alone.")
@@ -331,7 +436,7 @@ def _of_column(column: NDArray[Any], name: Any) -> tuple[NDArray[np.intp], NDArr
     if not len(rows):
         return rows, np.array([], dtype=np.int64)
     label = column[given]
-    read = _as_votes if label.dtype.kind in "OU" else as_labels
+    read = _as_votes if label.dtype.kind in "bOU" else as_labels
     return rows, read(label, name=title)
 
 

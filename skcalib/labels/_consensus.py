@@ -22,6 +22,7 @@ from ..utils._labels import (
     encode,
     encode_groups,
     find_related,
+    format_labels,
 )
 from ..utils._numeric import binomial_interval
 from ..utils._output import as_table, warn
@@ -34,7 +35,7 @@ from ._base_models import (
     make_precomputed_of_votes,
 )
 from ._checks import label_log_odds
-from ._constants import FEWEST_OF_A_CLASS
+from ._constants import FEWEST_OF_A_CLASS, SLIGHT_ALPHA
 from ._duplicates import VoteDuplicates, find_vote_duplicates, join_groups
 from ._em import ADVICE
 from ._vote_model import (
@@ -219,7 +220,7 @@ def compute_consensus_interval(
     return max(low, 0.0), min(max(rate + error, high), 1.0)
 
 
-def diagnose_votes(model: VoteModel, codes: NDArray[np.intp]) -> tuple[str, ...]:
+def diagnose_votes(model: VoteModel, codes: NDArray[np.intp], classes: NDArray) -> tuple[str, ...]:
     """Return the sentences of `caveats_` after a fit to votes."""
     votes, caveats = model.votes, []
     number = np.bincount(votes.sample, minlength=votes.n_samples)
@@ -235,7 +236,50 @@ def diagnose_votes(model: VoteModel, codes: NDArray[np.intp]) -> tuple[str, ...]
             "No two votes on a sample differ, so they cannot show how often people err "
             f"together. {ADVICE}"
         )
+    elif (found := compute_alpha(votes.counts())).low <= 0.0 and found.high < SLIGHT_ALPHA:
+        caveats.append(
+            f"Annotators hardly agree beyond chance: Krippendorff's alpha is {found.alpha:.2f}, "
+            f"from {found.low:.2f} to {found.high:.2f}. {ADVICE}"
+        )
+    counts = votes.counts()
+    overruled = int(((counts.max(axis=1) == number) & several & (same == 0.0)).sum())
+    if overruled and not len(model.evidence.scores):  # else base models may know better
+        caveats.append(
+            f"{overruled} samples on which all votes agree have another label: by the other "
+            f"votes, these annotators are wrong more often than right. {ADVICE}"
+        )
+    lead = (counts == counts.max(axis=1, keepdims=True)) & several[:, None]
+    lost = lead.any(axis=0) & (np.bincount(codes, minlength=votes.n_classes) == 0)
+    if lost.any():
+        caveats.append(
+            f"No sample has the label {format_labels(classes[lost])}, though it has the most "
+            f"votes on some. {ADVICE}"
+        )
     return tuple(caveats)
+
+
+class Alpha(NamedTuple):
+    """Krippendorff's alpha, and its 95 % interval over samples."""
+
+    alpha: float
+    low: float
+    high: float
+
+
+def compute_alpha(counts: NDArray[np.float64]) -> Alpha:
+    """Return the agreement beyond chance of nominal labels, from votes by sample and class."""
+    number = counts.sum(axis=1)
+    counts, number = counts[number >= 2], number[number >= 2]
+    total = counts.sum(axis=0)
+    n = total.sum()
+    by_chance = float(total @ (n - total)) / (n * (n - 1.0))
+    if not by_chance:
+        return Alpha(1.0, 1.0, 1.0)
+    differ = (counts * (number[:, None] - counts)).sum(axis=1) / (number - 1.0)
+    observed = float(differ.sum() / n)
+    error = float(np.sqrt(np.square(differ - number * observed).sum())) / n / by_chance
+    alpha = 1.0 - observed / by_chance
+    return Alpha(alpha, alpha - 1.96 * error, min(alpha + 1.96 * error, 1.0))
 
 
 class VotesMixin:
@@ -431,7 +475,9 @@ class VotesMixin:
         self.base_models_ = dict(zip(found.base_models, found.model.score_fractions().tolist()))
         self._model = found
         interval = compute_consensus_interval(self.noise_rate_, found, codes)
-        self._set_unchecked(log_odds, interval, diagnose_votes(found.model, codes))
+        self._set_unchecked(
+            log_odds, interval, diagnose_votes(found.model, proba.argmax(axis=1), self.classes_)
+        )
 
     def _show_voted(self, voted: Voted) -> None:
         """Set the attributes and columns that exist only with votes."""

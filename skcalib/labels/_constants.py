@@ -59,6 +59,8 @@ MIN_GAIN_OF_ROWS = 1.645
 MIN_P_ANY_WRONG = 0.9
 # Base models that predict fewer of the right labels than this are weak.
 MIN_ACCURACY = 2 / 3
+# Agreement beyond chance below this is slight (Landis and Koch, Biometrics 1977).
+SLIGHT_ALPHA = 0.2
 # Features are useless if the log-likelihood gains less than this over class frequencies: base
 # models of pure noise gain 7 in 1 of 169 runs.
 MIN_INFORMATION = 7.0

@@ -196,8 +196,18 @@ class ChunksMixin:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def _fit_chunks(self, chunks: LabelsInChunks) -> Self:
+    def _fit_chunks(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        verified: Any = None,
+        groups: Any = None,
+        votes: Any = None,
+    ) -> Self:
         """Fit to precomputed probabilities in chunks, by the same search as in memory."""
+        check_supported_in_chunks(self.estimator, y, groups, votes)
+        chunks = LabelsInChunks(X, y, sample_weight, verified)
         step = partial(print_elapsed, type(self).__name__, self.verbose)
         with step("labels of all chunks"):
             found = chunks.labels()
@@ -242,6 +252,13 @@ class ChunksMixin:
         self.label_proba_ = map_chunks(
             _table_of_chunk, (sent, of_proba), X, y, known, dtype=of_proba, n_columns=n_classes
         )
+
+    def _score_chunks(self, X: Any, y: Any) -> Any:
+        """Score labels of new samples in chunks."""
+        check_is_fitted(self)
+        X, y = align_chunks(X=X, y=y)
+        dtype = self._table_dtype()
+        return map_chunks(score_chunk, (self._to_send(), dtype), X, y, dtype=dtype)
 
     def _to_send(self) -> Self:
         """Return a copy that can score labels, without the arrays of single samples."""

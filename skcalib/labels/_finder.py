@@ -21,7 +21,7 @@ from ..utils._arrays import (
     check_readable,
     keep_index,
 )
-from ..utils._backends import align_chunks, is_chunked, map_chunks
+from ..utils._backends import send_chunks_to
 from ..utils._compat import (
     HasMethods,
     Interval,
@@ -62,12 +62,7 @@ from ._consensus import (
     VotesMixin,
 )
 from ._constants import FEWEST_OF_A_CLASS
-from ._dask import (
-    ChunksMixin,
-    LabelsInChunks,
-    check_supported_in_chunks,
-    score_chunk,
-)
+from ._dask import ChunksMixin
 from ._duplicates import (
     find_distinct,
     find_near_duplicates,
@@ -308,6 +303,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
 
     # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
+    @send_chunks_to("_fit_chunks")
     def fit(
         self,
         X: Any,
@@ -378,9 +374,6 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
             scale them; if weights sum to less than half the number of samples; if near-duplicates
             are found.
         """
-        if is_chunked(X):
-            check_supported_in_chunks(self.estimator, y, groups, votes)
-            return self._fit_chunks(LabelsInChunks(X, y, sample_weight, verified))
         if votes is not None:
             return self._fit_votes(X, y, votes, sample_weight, verified, groups)
         X, labels = self._samples_and_labels(X, y)
@@ -584,6 +577,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         rates = total / np.maximum(count, FEWEST_OF_A_CLASS)
         self.class_noise_rate_ = np.where(count >= FEWEST_OF_A_CLASS, rates, np.nan)
 
+    @send_chunks_to("_score_chunks")
     def score_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         """Score the labels of new samples, by the fitted model and the checks so far.
 
@@ -621,10 +615,6 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         (True, 0)
         """
         check_is_fitted(self)
-        if is_chunked(X):
-            X, y = align_chunks(X=X, y=y)
-            dtype = self._table_dtype()
-            return map_chunks(score_chunk, (self._to_send(), dtype), X, y, dtype=dtype)
         if isinstance(X, dict) and not issparse(X):
             X = {str(name): read_samples(matrix, y)[0] for name, matrix in X.items()}
             labels = read_samples(next(iter(X.values())), y)[1]

@@ -16,8 +16,12 @@ from skcalib.labels import (
     LabelCleaningClassifier,
     LabelIssueFinder,
     find_label_issues,
+    votes_from_counts,
     votes_from_long,
 )
+
+# Many matrices are read here without a fit.
+from skcalib.labels._annotations import read_votes
 from skcalib.utils import SkcalibWarning
 
 
@@ -452,3 +456,51 @@ def test_equal_rows_on_which_people_agree_may_be_other_samples(recwarn):
     assert finder.n_duplicates_ > 200
     assert finder._voted.model.evidence.weight.tolist() == [1.0] * 300
     assert not [w for w in recwarn if "near-duplicate" in str(w.message)]
+
+
+def test_boolean_votes_stay_boolean():
+    votes = [[True, True, None], [False, False, True], [True, None, True], [False, False, False]]
+    finder = LabelIssueFinder().fit(None, votes=votes)
+    assert finder.classes_.dtype == bool
+    assert finder.issues_["label"].tolist() == [True, False, True, False]
+    finder = LabelIssueFinder().fit(None, [1, 0, 1, 0], votes=votes)
+    assert finder.issues_["suggested_label"].tolist() == [1, 0, 1, 0]
+
+
+def test_numbers_of_votes_are_read_or_refused():
+    true = np.repeat([0, 1, 2], 30)
+    counts = np.random.default_rng(0).multinomial(5, 0.1 + 0.7 * np.eye(3)[true])
+    with pytest.raises(ValueError, match=r"votes must hold labels.* votes_from_counts\(votes\)"):
+        LabelIssueFinder().fit(None, votes=counts)
+    votes = votes_from_counts(counts, ["a", "b", "c"])
+    assert votes.shape == (90, 5)
+    finder = LabelIssueFinder().fit(None, votes=votes)
+    assert finder.issues_["n_votes"].tolist() == [5] * 90
+    fraction = counts[np.arange(90), np.searchsorted(["a", "b", "c"], finder.issues_["label"])] / 5
+    assert finder.issues_["agreement"] == pytest.approx(fraction)
+
+
+def test_labels_that_people_give_are_no_numbers_of_votes():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n_classes, n_annotators, n = rng.integers(2, 8), rng.integers(2, 12), rng.integers(10, 99)
+        true = rng.choice(n_classes, n, p=rng.dirichlet(np.ones(n_classes)))
+        said = rng.integers(n_classes, size=(n, n_annotators))
+        votes = np.where(rng.random(said.shape) < rng.uniform(0.4, 1), true[:, None], said)
+        if len(np.unique(votes)) > 1:
+            read_votes(votes, None)
+
+
+@pytest.mark.parametrize(
+    ("counts", "labels", "message"),
+    [
+        ([[1, -1]], None, "whole numbers from 0"),
+        ([[0.5, 0.5]], None, "whole numbers from 0"),
+        ([[0, 0]], None, "at least one vote"),
+        ([[1, 2]], ["a", "a"], "labels must be distinct"),
+        ([1, 2], None, "shape"),
+    ],
+)
+def test_numbers_that_are_none_of_votes_are_an_error(counts, labels, message):
+    with pytest.raises(ValueError, match=message):
+        votes_from_counts(counts, labels)

@@ -15,6 +15,7 @@ from skcalib.labels._vote_model import (
     leave_out_votes,
     make_evidence,
 )
+from skcalib.utils import SkcalibWarning
 
 
 def simulated(seed=0, n=600, n_classes=4, n_annotators=30, n_each=3):
@@ -137,6 +138,7 @@ POPULATIONS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Annotators hardly agree beyond chance")
 @pytest.mark.parametrize("population", POPULATIONS)
 def test_votes_alone_never_lose_to_a_majority(population):
     frequency, right, n_each, n, gain = POPULATIONS[population]
@@ -214,3 +216,20 @@ def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
     for q in (0.025, 0.5, 0.975):
         exact = beta.ppf(q, n_right + 3.5, n_votes - n_right + 1.5)
         assert grid.at(q) == pytest.approx(exact, abs=4e-3)
+
+
+def test_people_who_guess_are_a_caveat():
+    votes = np.random.default_rng(0).integers(0, 3, (200, 4))
+    with pytest.warns(SkcalibWarning, match="Annotators hardly agree beyond chance"):
+        finder = LabelIssueFinder().fit(None, votes=votes)
+    assert "Krippendorff's alpha is" in finder.caveats_[0]
+
+
+def test_a_unanimous_vote_that_is_overruled_is_a_caveat():
+    # Two people, who are wrong wherever the others show it, voted alone on the last samples.
+    true = np.repeat([0, 1], 100)
+    votes = np.stack([true] * 7 + [1 - true] * 2, axis=1).astype(float)
+    alone = np.array([[np.nan] * 7 + [k, k] for k in (0.0, 1.0)])
+    with pytest.warns(SkcalibWarning, match="2 samples on which all votes agree have another"):
+        finder = LabelIssueFinder().fit(None, votes=np.concatenate([votes, alone]))
+    assert finder.issues_["label"][-2:].tolist() == [1, 0]
