@@ -48,6 +48,7 @@ def studies(proba, risk, n, m=60):
         yield y, proba[rows]
 
 
+@pytest.mark.slow
 def test_the_aims_are_reached_with_the_stated_probability():
     proba = _probabilities(None, 0.3, 0.75)
     given = {"n_simulations": 60, "random_state": 0}
@@ -81,6 +82,7 @@ def test_width_of_a_net_benefit():
     assert curve["high"][0] - curve["low"][0] == pytest.approx(0.1, rel=0.1)
 
 
+@pytest.mark.slow
 def test_more_samples_for_more():
     given = {"rate": 0.2, "auroc": 0.8, "n_simulations": 40, "random_state": 0}
     few = size_of(samples_for_validation(detect={"slope": 0.6}, **given))["slope"]

@@ -205,6 +205,7 @@ def draw(rng, n_groups, per, alike, *, rate=0.14, slope=1.0):
 
 
 # 2 000 draws of each are in the guide.
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_groups", "per", "alike"), [(600, 1, 0.0), (150, 4, 0.5)])
 def test_intervals_hold_the_true_values(n_groups, per, alike):
     holds = []
@@ -216,6 +217,7 @@ def test_intervals_hold_the_true_values(n_groups, per, alike):
     assert (np.mean(holds, axis=0) >= 0.91).all()
 
 
+@pytest.mark.slow
 def test_a_slope_of_seven_tenths_is_found():
     rng, found = np.random.default_rng(0), 0
     for _ in range(40):
@@ -224,6 +226,7 @@ def test_a_slope_of_seven_tenths_is_found():
     assert found >= 30
 
 
+@pytest.mark.slow
 def test_ici_of_a_calibrated_and_of_a_wrong_model():
     rng, holds = np.random.default_rng(0), []
     for _ in range(40):
