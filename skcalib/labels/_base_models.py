@@ -384,7 +384,7 @@ def get_features(base_models: dict[str, Any], rows: NDArray[np.intp]) -> NDArray
     array = np.asarray(_safe_indexing(X, rows))
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
         return None
-    return StandardScaler().fit_transform(array)
+    return StandardScaler().set_output(transform="default").fit_transform(array)
 
 
 class Precomputed:

@@ -124,7 +124,7 @@ def _iter_scalings(X: Any) -> Iterator[NDArray]:
         return
     X = X.astype(np.promote_types(X.dtype, np.float32), copy=False)
     yield X
-    yield StandardScaler().fit_transform(X)
+    yield StandardScaler().set_output(transform="default").fit_transform(X)
 
 
 def _count_near_duplicates(X: NDArray, codes: NDArray[np.intp]) -> int:

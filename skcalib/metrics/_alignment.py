@@ -459,9 +459,10 @@ def diagnose_rows(proba: NDArray[Any], codes: NDArray[np.intp]) -> Diagnosis | N
         proba = np.column_stack([1 - proba, proba])
     mean = proba.mean(axis=0)
     frequency = np.bincount(codes, minlength=len(mean)) / len(codes)
-    # The smallest probabilities may underflow to 0.
+    # The smallest probabilities may underflow to 0, and a quotient by one of them may overflow.
+    common = mean > np.finfo(mean.dtype).tiny
     with np.errstate(under="ignore"):
-        adapted = proba * np.divide(frequency, mean, out=np.zeros_like(mean), where=mean > 0)
+        adapted = proba * np.divide(frequency, mean, out=np.zeros_like(mean), where=common)
         total = adapted.sum(axis=1, keepdims=True)
         adapted = np.divide(adapted, total, out=proba.copy(), where=total > 0)
         centered = adapted - adapted.mean(axis=0)

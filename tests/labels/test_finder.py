@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine, make_blobs
 from sklearn.decomposition import PCA
@@ -854,3 +855,11 @@ def test_checks_of_choice_beside_most_of_a_draw_are_known_and_no_more():
     # A few of a draw among checks of choice are no draw.
     with pytest.warns(SkcalibWarning, match="more suspicious than a random draw"):
         finder.update_with_checks(both[90:], y[both[90:]])
+
+
+def test_frames_as_output_of_transformers_change_nothing():
+    expected = LabelIssueFinder(_scorer()).fit(X[:300], Y[:300]).issues_
+    with config_context(transform_output="pandas"):
+        found = LabelIssueFinder(_scorer()).fit(X[:300], Y[:300]).issues_
+    for column in ("p_label_correct", "novelty"):
+        np.testing.assert_allclose(found[column], expected[column], rtol=1e-9)

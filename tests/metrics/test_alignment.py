@@ -509,3 +509,11 @@ def test_a_classifier_that_misbehaves_is_named():
     X, y = np.zeros((20, 1), dtype=np.float32) + np.arange(20)[:, np.newaxis], np.arange(20) % 2
     with pytest.raises(ValueError, match=r"predict_proba of Sloppy must sum to 1.*float64 may"):
         PostHocCalibratedClassifier(Sloppy(), cv=2).fit(X.astype(np.float32), y)
+
+
+def test_a_class_of_subnormal_probability_brings_no_warning():
+    y = np.arange(60) % 3
+    proba = np.where(np.eye(3)[y] == 1, 0.8, 0.2)
+    proba[:, 2] = 5e-324
+    proba[:, :2] /= proba[:, :2].sum(axis=1, keepdims=True)
+    assert isinstance(check_alignment(y, proba), list)
