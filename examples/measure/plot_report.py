@@ -40,4 +40,5 @@ report
 
 # %%
 # **Learned:** this model says 96 % and is right 93 % of the time, and its answer "1" only 78 %.
-# A calibrator halves the log-loss. If the model may decline, it can promise at most 2 % of errors.
+# A calibrator halves the log-loss. Once calibrated, the model may decline about a third of the
+# samples, and promise that at most 2 % of its answers are wrong.

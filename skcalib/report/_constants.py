@@ -23,11 +23,6 @@ OF_PAIRS = 0.05
 NO_CHANCE = 1e-3
 # Error rates to try as limits, and how many of those below the overall error rate are tried.
 RISKS, N_RISKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2), 4
-# Standard deviations added to calibrated confidences, because the user's calibrator will be fitted
-# to other samples. One threshold in a hundred may fail. On the populations with waves and votes
-# (benchmarks/advice.py), 24 of 238 fail without this, 1 of 230 with one standard deviation, 1 of
-# 225 with two.
-SPREADS = 2.0
 # Folds of cross-validated calibrators.
 N_FOLDS = 5
 # Few and many.

@@ -82,7 +82,6 @@ class ReportData:
     classes. If the data are ``of_answers``, the second of two classes is that the answer is right,
     and its probability the confidence in it: every sample is answered. ``costs`` of decisions, and
     the probability of the second class from which on one acts, ``act_above``, are the user's.
-    ``spread`` is the standard deviation of calibrated confidences between calibrators.
     ``total`` holds sums over many more samples, of which these are a random part:
     sums of the "answers" or of the "positive" class, as ``summed`` says.
     """
@@ -105,7 +104,6 @@ class ReportData:
     source: Mapping[str, Any] | None = None
     tolerance: float = TOLERANCE
     alignment: Sequence[str] = ()
-    spread: NDArray[np.float64] | None = None
     total: CalibrationAccumulator | None = None
     summed: str | None = None
     soft_labels: NDArray[np.float64] | None = None
@@ -140,8 +138,10 @@ class ReportData:
     def sample(self) -> ReportData:
         """The data of the samples at `sampled`."""
         rows = self.sampled
-        if len(rows) == len(self.codes):
-            return self
+        return self if len(rows) == len(self.codes) else self.take(rows)
+
+    def take(self, rows: NDArray[np.intp]) -> ReportData:
+        """Return the data of some samples."""
         by = {
             name: Groups(groups.names, groups.codes[rows])
             for name, groups in (self.by or {}).items()

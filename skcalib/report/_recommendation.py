@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,21 @@ from ._document import NONE, Advice, Code, Section, Table, Text, number, percent
 ROUNDING = 1e-9
 
 
-def compare_calibrators(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
+class CalibratedData(NamedTuple):
+    """What the advice after calibration is computed from.
+
+    ``out_of_fold`` are all samples, calibrated out-of-fold. ``half`` are the samples of one half,
+    calibrated by the other: around this calibrator, a threshold keeps its promise exactly.
+    """
+
+    out_of_fold: ReportData
+    half: ReportData
+
+
+def compare_calibrators(data: ReportData) -> tuple[dict[str, Any], CalibratedData | None]:
     """Return scores before and after every calibrator, with paired differences.
 
-    If a calibrator is recommended, also return the data with out-of-fold calibrated probabilities:
-    the advice that follows is computed from them.
+    If a calibrator is recommended, also return calibrated data.
     """
     few_groups = data.groups is not None and len(np.unique(data.groups)) < N_FOLDS
     if len(data.codes) < FEWEST_TO_CALIBRATE or len(np.unique(data.codes)) < 2 or few_groups:
@@ -35,13 +45,13 @@ def compare_calibrators(data: ReportData) -> tuple[dict[str, Any], ReportData | 
     before = data.log_loss(data.proba)
     table = [_score_calibrator(data, "as it is", data.proba, before)]
     classes = np.arange(len(data.classes))
-    folds = _make_folds(data)
-    calibrated: list[tuple[NDArray[Any], NDArray[np.float64]]] = []
+    folds = _make_folds(data, N_FOLDS)
+    calibrated: list[NDArray[Any]] = []
     kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
     for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
         calibrator = kind(input="proba", classes=classes)
         calibrated.append(_calibrate_out_of_fold(calibrator, data, folds))
-        table.append(_score_calibrator(data, kind.__name__, calibrated[-1][0], before))
+        table.append(_score_calibrator(data, kind.__name__, calibrated[-1], before))
     auto = table[1]
     # "auto" is recommended if it gains more than chance, and the model knows something.
     gains = auto["log_loss_difference"]["high"] < -ROUNDING
@@ -56,8 +66,10 @@ def compare_calibrators(data: ReportData) -> tuple[dict[str, Any], ReportData | 
     }
     if not helps:
         return found, None
-    proba, spread = calibrated[0]
-    return found, replace(data, proba=proba, spread=spread)
+    halves = _make_folds(data, 2)
+    proba = _calibrate_out_of_fold(kinds[0](input="proba", classes=classes), data, halves)
+    half = replace(data, proba=proba).take(next(iter(halves))[1])
+    return found, CalibratedData(replace(data, proba=calibrated[0]), half)
 
 
 def _knows_labels(data: ReportData) -> bool:
@@ -71,34 +83,26 @@ def _knows_labels(data: ReportData) -> bool:
     return mean_interval(gain, data.weights, data.effect(gain), level=0.9)["low"] > 0
 
 
-def _calibrate_out_of_fold(
-    calibrator: Any, data: ReportData, folds: Folds
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return out-of-fold probabilities, and the standard deviation of every confidence.
-
-    The deviation is that over calibrators fitted to other samples, by a jackknife over the folds.
-    """
+def _calibrate_out_of_fold(calibrator: Any, data: ReportData, folds: Folds) -> NDArray[Any]:
+    """Return out-of-fold probabilities."""
     given = {"sample_weight": data.weight, "groups": data.groups}
     params = {name: values for name, values in given.items() if values is not None}
-    proba, confidences = np.empty(data.proba.shape), []
+    proba = np.empty(data.proba.shape)
     for train, test in folds:
         fitted = fit_clone(calibrator, data.proba, data.predictions["y_true"], train, params)
-        of_all = predict_columns(fitted, data.proba, classes=calibrator.classes)
-        proba[test] = of_all[test]
-        confidences.append(data.confidence_of(of_all))
-    n = len(folds)
-    return proba, np.sqrt(n - 1) * np.std(confidences, axis=0)
+        proba[test] = predict_columns(fitted, data.proba[test], classes=calibrator.classes)
+    return proba
 
 
-def _make_folds(data: ReportData) -> Folds:
+def _make_folds(data: ReportData, n_folds: int) -> Folds:
     """Return shuffled folds, stratified if every class has a sample per fold."""
     if data.groups is not None:
-        grouped = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=data.seed)
+        grouped = StratifiedGroupKFold(n_folds, shuffle=True, random_state=data.seed)
         parts = list(grouped.split(data.proba, data.codes, data.groups))
         return Folds(parts, len(data.proba))
     count = np.bincount(data.codes)
-    kind = StratifiedKFold if count[count > 0].min() >= N_FOLDS else KFold
-    folds = kind(N_FOLDS, shuffle=True, random_state=data.seed)
+    kind = StratifiedKFold if count[count > 0].min() >= n_folds else KFold
+    folds = kind(n_folds, shuffle=True, random_state=data.seed)
     return Folds(list(folds.split(data.proba, data.codes)), len(data.proba))
 
 

@@ -666,11 +666,12 @@ def _summarize_alignment(data: ReportData, summary: Mapping[str, Any]) -> dict[s
     return {"kind": "alignment", "headline": headline, "explanation": explanation}
 
 
-def _test_calibrated(calibrated: ReportData) -> dict[str, Any]:
-    """Return tests and thresholds after calibration, by out-of-fold probabilities."""
+def _test_calibrated(calibrated: _recommendation.CalibratedData) -> dict[str, Any]:
+    """Return tests after calibration, out-of-fold, and thresholds of one half of the samples."""
+    tests = _tests.run_group_tests(calibrated.out_of_fold)
     return {
-        "group_tests": [asdict(entry) for entry in _tests.run_group_tests(calibrated)],
-        "selective": _sections.compute_selective(calibrated),
+        "group_tests": [asdict(entry) for entry in tests],
+        "selective": _sections.compute_selective(calibrated.half),
     }
 
 

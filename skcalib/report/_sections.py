@@ -36,7 +36,6 @@ from ._constants import (
     N_RESAMPLES_OF_LABELS,
     N_RISKS,
     RISKS,
-    SPREADS,
 )
 from ._data import ReportData, count_effective, fraction, mean, thin_curve
 from ._document import (
@@ -358,13 +357,12 @@ def _compute_thresholds(data: ReportData, risks: list[float]) -> list[dict[str, 
     if data.weight is not None or len(np.unique(data.codes)) < 2:
         return []
     found = []
-    # A calibrator fitted to other samples may give higher confidences, and answer more samples.
-    upper = data.confidence
-    if data.spread is not None:
-        upper = upper + SPREADS * data.spread
     for risk in risks:
-        kept = risk_control(upper, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups)
-        answered = data.confidence > kept.threshold
+        confidence = data.confidence
+        kept = risk_control(
+            confidence, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups
+        )
+        answered = confidence > kept.threshold
         answers = kept.n_accepted > 0 and bool(answered.any())
         found.append(
             {
@@ -388,7 +386,9 @@ def make_selective_section(results: dict[str, Any]) -> Section:
             *_make_threshold_table(after["selective"], "calibrated confidence above"),
             Text(
                 "First calibrate, then decline: these thresholds are confidences after "
-                f"{results['calibrators']['best']}, of samples that it was not fitted on. The "
+                f"{results['calibrators']['best']}, fitted to one half of the samples; the other "
+                "half gave the thresholds. They hold for this calibrator alone: fit your own to "
+                "one half, and give it, frozen, with the other half to SelectiveClassifier. The "
                 "thresholds below are for the probabilities as they are, and keep nothing after "
                 "calibration.",
                 note=True,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from scipy.special import ndtri
+
 from . import _costs, _recommendation, _samples, _sections
-from ._constants import FEWEST_OF_PART, LEVEL
+from ._constants import FEWEST_OF_PART, FOUND, LEVEL
 from ._document import (
     Advice,
     Document,
@@ -15,6 +18,7 @@ from ._document import (
     in_sentence,
     interval,
     isolated,
+    number,
     percent,
     points,
     threshold,
@@ -255,12 +259,28 @@ def _advise_on_size(results: dict[str, Any]) -> Advice | None:
         what = f"its {name_kinds(undecided)}"
         if len(undecided) == 1:
             what = join_names([least], 1)
-    # A range is half as wide with four times as many samples.
-    needed = least.n_samples * (least.max_undetected_error / least.tolerance) ** 2
+    needed = _count_needed(least)
     return Advice(
         f"Collect more samples before you rely on {what}",
-        f": about {count(float(f'{needed:.2g}'))} rule out what {count(least.n_samples)} cannot.",
+        f": if the probabilities are right, about {count(float(f'{needed:.2g}'))} rule out what "
+        f"{count(least.n_samples)} cannot, with probability {number(FOUND, 1)}.",
     )
+
+
+def _count_needed(entry: GroupTest) -> float:
+    """Return the number of samples that decide about a calibrated model with probability `FOUND`.
+
+    An undetected error is the observed one, |error|, and half of a range: z standard errors. It
+    varies here as it will among more samples, and has to be below the tolerance in all but 1 -
+    `FOUND` of the draws. A range is half as wide with four times as many samples.
+    """
+    test = entry.tests[0]
+    z, reached = -ndtri(test.level / 2), ndtri((1 + FOUND) / 2)
+    # The mean of |N(0, 1)|; two independent draws differ by sqrt(2) times as much as one varies.
+    mean = np.sqrt(2 / np.pi)
+    excess = 1 + np.sqrt(2) * (reached - mean) / (z + mean)
+    largest = max((z + reached) * test.standard_error, excess * entry.max_undetected_error)
+    return entry.n_samples * float(largest / entry.tolerance) ** 2
 
 
 def _advise_on_declining(results: dict[str, Any]) -> Advice | None:
@@ -269,7 +289,7 @@ def _advise_on_declining(results: dict[str, Any]) -> Advice | None:
     if promise is None or not promise["kept"]:
         return None
     then = "Then decline" if calibrated else "Decline"
-    found = " The threshold was found on calibrated samples left out." if calibrated else ""
+    found = " One half calibrated, the other gave the threshold." if calibrated else ""
     return Advice(
         f"{then} below a {calibrated}confidence of {threshold(promise['threshold'])}",
         f" to be wrong in at most {_format_rate(promise['risk'])} of the answers, with "

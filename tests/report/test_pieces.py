@@ -237,24 +237,19 @@ def test_limits_of_declining():
     assert found["promise"]["risk"] == half[-1]
     assert half[-1] != risks[-1]
     right = (proba > 0.5) == data.codes
-    for spread in (0.0, 0.01):
-        table = _sections._compute_thresholds(replace(data, spread=np.full(3000, spread)), risks)
-        upper = np.maximum(proba, 1 - proba) + _constants.SPREADS * spread
-        for entry in table:
-            kept = risk_control(upper, right, risk=entry["risk"], delta=0.01)
-            answered = np.maximum(proba, 1 - proba) > kept.threshold
-            assert entry["kept"] == (kept.n_accepted > 0 and answered.any())
-            if entry["kept"]:
-                assert entry["threshold"] == kept.threshold
-                assert entry["coverage"] == pytest.approx(answered.mean())
-                assert entry["error_rate"] == pytest.approx(1 - right[answered].mean())
-            else:
-                assert (entry["threshold"], entry["coverage"], entry["error_rate"]) == (
-                    None,
-                    0,
-                    None,
-                )
-        assert any(entry["kept"] for entry in table)
+    confidence = np.maximum(proba, 1 - proba)
+    for entry in _sections._compute_thresholds(data, risks):
+        kept = risk_control(confidence, right, risk=entry["risk"], delta=0.01)
+        answered = confidence > kept.threshold
+        assert entry["kept"] == (kept.n_accepted > 0 and answered.any())
+        if entry["kept"]:
+            assert entry["threshold"] == kept.threshold
+            assert entry["coverage"] == pytest.approx(answered.mean())
+            assert entry["error_rate"] == pytest.approx(1 - right[answered].mean())
+        else:
+            values = entry["threshold"], entry["coverage"], entry["error_rate"]
+            assert values == (None, 0, None)
+    assert any(entry["kept"] for entry in found["table"])
     assert _sections._compute_thresholds(replace(data, weight=np.ones(3000)), risks) == []
     assert (
         _sections._compute_thresholds(replace(data, codes=np.zeros(3000, dtype=int)), risks) == []

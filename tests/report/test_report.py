@@ -10,12 +10,16 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from skcalib import metrics
 from skcalib.datasets import make_predictions
+from skcalib.posthoc import StackedCalibration
 from skcalib.report import CalibrationReport
+from skcalib.selection import SelectiveClassifier
 
 from ._page import read_page
 
@@ -367,3 +371,20 @@ def test_a_classifier_that_gets_its_own_answers_is_named():
     model = GaussianNB(var_smoothing=1.0).fit(X, y)
     found = CalibrationReport.from_estimator(model, X, model.predict(X))
     assert "The labels are predictions" in repr(found)
+
+
+def test_the_promise_after_calibration_is_that_of_the_class_it_names():
+    y, proba, _ = make_predictions(2400, n_classes=4, temperature=3.0, random_state=0)
+    page = CalibrationReport.from_predictions(y, proba).results_
+    half, other = next(StratifiedKFold(2, shuffle=True, random_state=0).split(proba, y))
+    calibrator = StackedCalibration(input="proba").fit(proba[half], y[half])
+    found = page["after_calibration"]["selective"]
+    kept = [entry for entry in found["table"] if entry["kept"]]
+    assert kept
+    for entry in kept:
+        selective = SelectiveClassifier(
+            FrozenEstimator(calibrator), risk=entry["risk"], confidence_level=0.99
+        ).fit(proba[other], y[other])
+        assert entry["threshold"] == pytest.approx(selective.threshold_)
+        assert entry["coverage"] == pytest.approx(selective.coverage_)
+        assert entry["error_rate"] == pytest.approx(selective.error_rate_)

@@ -560,7 +560,7 @@ def promised(**options):
             "of the samples: those with a calibrated confidence above 0.8000.",
             "Then decline below a calibrated confidence of 0.8000 to be wrong in at most 1 % of "
             "the answers, with 99 % certainty, instead of 20.0 %; 62 % of the samples are "
-            "answered then. The threshold was found on calibrated samples left out.",
+            "answered then. One half calibrated, the other gave the threshold.",
         ),
     ],
 )
@@ -617,17 +617,19 @@ def test_advice_on_parts_comes_before_or_after_a_calibrator():
 @pytest.mark.parametrize(
     ("tested", "what", "why"),
     [
-        # A range is half as wide with four times as many samples.
-        ([entry(largest=0.1)], "it", "about 4 000 rule out what 1 000 cannot."),
-        ([entry(), A, FEW[0]], "site = few", "about 63 rule out what 7 cannot."),
-        ([entry(), A, *FEW], "its groups", "about 16 rule out what 1 cannot."),
-        ([entry(), *FEW, entry("class", "x", largest=0.2)], "its groups and classes", "about 16"),
+        # 2.576 and 1.645 standard errors of .1, of 1000 samples, are to be below .05.
+        ([entry(largest=0.1)], "it", "about 71 000 rule out what 1 000 cannot"),
+        ([entry(), A, FEW[0]], "site = few", "about 120 rule out what 7 cannot"),
+        # Here .4 is larger than the standard error makes it: times 1 + 1.2 / 3.37.
+        ([entry(), A, *FEW], "its groups", "about 29 rule out what 1 cannot"),
+        ([entry(), *FEW, entry("class", "x", largest=0.2)], "its groups and classes", "about 29"),
     ],
 )
 def test_how_many_samples_decide(tested, what, why):
     advice = advised(_summary._advise_on_size, tested)
     assert advice.what == f"Collect more samples before you rely on {what}"
-    assert advice.why.replace("\xa0", " ").startswith(f": {why}")
+    assert advice.why.replace("\xa0", " ").startswith(f": if the probabilities are right, {why}")
+    assert advice.why.endswith("cannot, with probability 0.9.")
 
 
 @pytest.mark.parametrize(
