@@ -36,6 +36,7 @@ from ._base_models import (
 )
 from ._checks import label_log_odds
 from ._constants import FEWEST_OF_A_CLASS, SLIGHT_ALPHA
+from ._copying import Copy, find_copies, weigh_copies
 from ._duplicates import VoteDuplicates, find_vote_duplicates, join_groups
 from ._em import ADVICE
 from ._vote_model import (
@@ -372,6 +373,9 @@ class VotesMixin:
         if not len(counted.sample):
             raise ValueError("votes must hold a vote on a sample of positive weight, got none.")
         once = np.bincount(counted.sample, minlength=n_samples)[weight > 0] == 1
+        copies = find_copies(counted, weight)
+        if copies:
+            counted = counted._replace(power=weigh_copies(counted, copies))
         codes = None if y is None else encode(labels, self.classes_)
         are_labels = codes is None or np.array_equal(codes[counted.sample], counted.label)
         if X is not None and once.all() and are_labels:
@@ -390,7 +394,7 @@ class VotesMixin:
             all_samples=isinstance(self.estimator, str),
             step=partial(print_elapsed, type(self).__name__, self.verbose),
         )
-        self._show_consensus(found, read, codes, weight)
+        self._show_consensus(found, read, codes, weight, copies)
         first: Any = next(iter(found.base_models.values()), None)
         self._show_estimator(None if first is None else first.fitted)
         return self
@@ -404,6 +408,7 @@ class VotesMixin:
         labels = read.classes[codes] if y is None else y
         self.fit(X, labels, sample_weight=sample_weight, verified=verified, groups=groups)
         self._show_voted(Voted(read, None))
+        self._show_copies([], read)
         return self
 
     def _find_vote_duplicates(self, X: Any, votes: Votes) -> VoteDuplicates | None:
@@ -462,6 +467,7 @@ class VotesMixin:
         read: Read,
         codes: NDArray[np.intp] | None,
         weight: NDArray[np.float64],
+        copies: list[Copy],
     ) -> None:
         """Set the attributes of a fit to votes; ``codes=None`` takes the most probable labels."""
         proba = found.model.posterior()
@@ -475,8 +481,25 @@ class VotesMixin:
         self.base_models_ = dict(zip(found.base_models, found.model.score_fractions().tolist()))
         self._model = found
         interval = compute_consensus_interval(self.noise_rate_, found, codes)
-        self._set_unchecked(
-            log_odds, interval, diagnose_votes(found.model, proba.argmax(axis=1), self.classes_)
+        caveats = diagnose_votes(found.model, proba.argmax(axis=1), self.classes_)
+        self._set_unchecked(log_odds, interval, self._show_copies(copies, read) + caveats)
+
+    def _show_copies(self, copies: list[Copy], read: Read) -> tuple[str, ...]:
+        """Set the table of annotators who repeat another's votes; return sentences on them."""
+        names = read.annotators
+        columns = {
+            "copier": names[np.array([copy.copier for copy in copies], dtype=np.intp)],
+            "source": names[np.array([copy.source for copy in copies], dtype=np.intp)],
+            "proba": np.array([copy.proba for copy in copies]),
+            "low": np.array([copy.low for copy in copies]),
+            "high": np.array([copy.high for copy in copies]),
+        }
+        self.copying_pairs_ = as_table(columns, as_frame=False)
+        return tuple(
+            f"Annotator {names.tolist()[copy.copier]!r} seems to repeat the votes of "
+            f"{names.tolist()[copy.source]!r} (or the reverse) with a probability of "
+            f"{copy.proba:.2f}, from {copy.low:.2f} to {copy.high:.2f}: such votes count for less."
+            for copy in copies
         )
 
     def _show_voted(self, voted: Voted) -> None:

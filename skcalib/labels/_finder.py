@@ -204,6 +204,11 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         annotators by five votes; ``accuracy_low`` and ``accuracy_high``, its 95 % interval, from
         what the other annotators and the base models predict; ``worst_class``, the class with the
         largest fraction of wrong votes.
+    copying_pairs_ : structured array of shape (n_pairs,)
+        Only with votes: annotators who repeat the votes of another more often than their classes
+        explain, among pairs with 30 common samples or more: ``copier``; ``source`` (the votes
+        hardly show who copies whom); ``proba``, the probability that a vote is repeated, with its
+        95 % interval ``low`` and ``high``. Repeated votes count for less.
     vote_p_correct_ : ndarray of shape (n_samples, n_annotators) or (n_votes,)
         Only with votes: the probability that each vote is right, in the form of `votes`, NaN
         where nobody voted; for :func:`votes_from_long`, in the order of its list.
@@ -545,7 +550,7 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
 
     def _forget_earlier(self, *names: str) -> None:
         """Remove the attributes that an earlier fit to votes has set, and those in `names`."""
-        for name in ("annotators_", "vote_p_correct_", "_voted", *names):
+        for name in ("annotators_", "copying_pairs_", "vote_p_correct_", "_voted", *names):
             self.__dict__.pop(name, None)
 
     def _table(

@@ -76,12 +76,17 @@ class Votes(NamedTuple):
     n_samples: int
     n_annotators: int
     n_classes: int
+    power: NDArray[np.float64] | None = None  # how much every vote counts; None: 1
+
+    def powers(self) -> NDArray[np.float64]:
+        """Return how much every vote counts: less than 1 if it may repeat another's."""
+        return np.ones(len(self.sample)) if self.power is None else self.power
 
     def counts(self) -> NDArray[np.float64]:
         """Return the number of votes for every class, (n_samples, n_classes)."""
         shape = self.n_samples, self.n_classes
         flat = np.bincount(
-            self.sample * self.n_classes + self.label, minlength=shape[0] * shape[1]
+            self.sample * self.n_classes + self.label, self.power, shape[0] * shape[1]
         )
         return flat.reshape(shape).astype(np.float64)
 
@@ -106,6 +111,7 @@ class Votes(NamedTuple):
             annotator=self.annotator[kept],
             label=self.label[kept],
             n_samples=len(rows),
+            power=None if self.power is None else self.power[kept],
         )
 
     def used(self, counts: NDArray[np.bool_]) -> Votes:
@@ -201,7 +207,7 @@ class VoteModel:
         key, self.entry = np.unique(votes.annotator * n_classes + votes.label, return_inverse=True)
         self.who, self.label = np.divmod(key, n_classes)
         self.own = csr_array(
-            (np.ones(len(votes.sample)), (votes.sample, self.entry)),
+            (votes.powers(), (votes.sample, self.entry)),
             (votes.n_samples, len(key)),
         )
         self.frequency = evidence.weight @ votes.counts() + 1.0  # u
@@ -626,10 +632,11 @@ class _LeftOut:
         self.chosen = np.flatnonzero(is_of[votes.sample])  # positions of the votes
         self.sample, self.rows = votes.sample[self.chosen], rows
         self.place = np.searchsorted(rows, self.sample)
-        self.weight = evidence.weight[self.sample]
+        power = votes.powers()[self.chosen]
+        self.weight = evidence.weight[self.sample] * power
         entry, label = model.entry[self.chosen], votes.label[self.chosen]
         tables = model.tables()
-        self.log_t = tables[:, entry]
+        self.log_t = power[:, None] * tables[:, entry]
         self.log_votes = np.stack([model.own[rows] @ table for table in tables])[:, self.place]
         log_q, log_pi = model.pool.log_q_and_pi(evidence.scores[:, rows])
         self.log_q, self.log_pi = log_q[:, self.place], log_pi[:, self.place]
@@ -654,8 +661,8 @@ class _LeftOut:
         self.label, self.informed, self.frequency = label, model.informed, model.frequency
         # Other votes on the sample, and those of them for the same label.
         counts = votes.counts()
-        self.n_others = counts.sum(axis=1)[self.sample] - 1.0
-        self.n_same = counts[self.sample, label] - 1.0
+        self.n_others = counts.sum(axis=1)[self.sample] - power
+        self.n_same = counts[self.sample, label] - power
 
     def posterior(self, vote_power: float, score_power: float) -> NDArray[np.float64]:
         """Return the posterior of every vote's sample without it, (2, n_votes, n_classes)."""
@@ -754,7 +761,7 @@ def leave_out_votes(
         label = votes.label[of.chosen]
         each = np.arange(len(label))
         fewer = counts[of.sample]
-        fewer[each, label] -= 1.0
+        fewer[each, label] -= votes.powers()[of.chosen]
         without = of.posterior(model.vote_power, model.score_power).sum(axis=0)
         without = model.mix_shared_errors(without, fewer, of.sample)
         without *= proba[of.sample] / np.maximum(before[of.sample], TINY)

@@ -233,3 +233,29 @@ def test_a_unanimous_vote_that_is_overruled_is_a_caveat():
     with pytest.warns(SkcalibWarning, match="2 samples on which all votes agree have another"):
         finder = LabelIssueFinder().fit(None, votes=np.concatenate([votes, alone]))
     assert finder.issues_["label"][-2:].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("repeated", [0.0, 0.8, 1.0])
+def test_a_person_who_copies_another_is_named_and_counts_for_less(repeated):
+    rng, n = np.random.default_rng(303), 300
+    true, hard = rng.integers(0, 2, n), rng.random(n) < 0.15
+    skill = np.where(hard[:, None], 0.6, [0.86, 0.93, 0.9, 0.85, 0.83])
+    votes = np.where(rng.random((n, 5)) < skill, true[:, None], 1 - true[:, None])
+    votes[:, 4] = np.where(rng.random(n) < repeated, votes[:, 0], votes[:, 4])
+    four = votes[:, :4].sum(axis=1)
+    majority = np.where(four == 2, 0.5, (four > 2) == true).mean()
+    if not repeated:
+        finder = LabelIssueFinder().fit(None, votes=votes)
+        assert len(finder.copying_pairs_) == 0
+    else:
+        with pytest.warns(SkcalibWarning, match="seems to repeat the votes of"):
+            finder = LabelIssueFinder().fit(None, votes=votes)
+        pair = finder.copying_pairs_[0]
+        assert {int(pair["copier"]), int(pair["source"])} == {0, 4}
+        assert pair["low"] <= pair["proba"] <= pair["high"]
+        assert abs(pair["proba"] - repeated) < 0.1
+    assert (finder.issues_["label"] == true).mean() >= majority - 0.01
+    assert -np.log(finder.label_proba_[np.arange(n), true]).mean() < 0.25
+    table, accuracy = finder.annotators_, (votes == true[:, None]).mean(axis=0)
+    held = (table["accuracy_low"] <= accuracy) & (accuracy <= table["accuracy_high"])
+    assert held.sum() >= 4
