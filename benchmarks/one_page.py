@@ -88,7 +88,9 @@ def not_accused(rng: Rng, draw: Draw, n: int) -> tuple[bool, float]:
     return results["summary"]["kind"] in ("calibrated", "undecided"), smallest
 
 
-def told_apart(rng: Rng, first: Says, other: Says, n: int, expected: int) -> tuple[bool, float]:
+def find_difference(
+    rng: Rng, first: Says, other: Says, n: int, expected: int
+) -> tuple[bool, float]:
     """Two models of the same samples: is the other one said to be better (-1), worse (1), or none?
 
     Each maps the true log-odds of the second of two classes to those that it states.
@@ -164,14 +166,14 @@ SIMULATIONS: dict[str, tuple[Callable[..., tuple[bool, float]], tuple[Any, ...]]
     "calibrated, K = 2, n = 400: not accused": (not_accused, (sharpened(2, 1.0), 400)),
     "calibrated, K = 3, n = 1500: not accused": (not_accused, (sharpened(3, 1.0), 1500)),
     "calibrated, K = 8, n = 1000: not accused": (not_accused, (sharpened(8, 1.0), 1000)),
-    "calibrated against log-odds times 1.5, n = 1500: told": (
-        told_apart, (times(1.0), times(1.5), 1500, 1),
+    "calibrated against log-odds times 1.5, n = 1500: found": (
+        find_difference, (times(1.0), times(1.5), 1500, 1),
     ),
-    "log-odds times 0.6 against calibrated, n = 1500: told": (
-        told_apart, (times(0.6), times(1.0), 1500, -1),
+    "log-odds times 0.6 against calibrated, n = 1500: found": (
+        find_difference, (times(0.6), times(1.0), 1500, -1),
     ),
-    "two calibrated models, n = 1500: not told apart": (
-        told_apart, (times(1.0), weaker, 1500, 0),
+    "two calibrated models, n = 1500: not separated": (
+        find_difference, (times(1.0), weaker, 1500, 0),
     ),
     "frequency .02 of 1000 estimated without labels: interval holds": (
         holds_prior, (0.02, 1000, 2.0),
