@@ -209,7 +209,7 @@ def votes_from_counts(counts: Any, labels: ArrayLike | None = None) -> LongVotes
     LongVotes(6 votes of 3 annotators on 2 samples)
     """
     names = getattr(counts, "columns", None) if labels is None else labels
-    index = getattr(counts, "index", None)
+    index = get_row_index(counts)
     array = as_array(counts, name="counts")
     if array.ndim != 2 or array.dtype.kind not in "iuf":
         raise ValueError(
