@@ -10,7 +10,7 @@ numbers can be believed, for which classes they cannot, when it should decline, 
 
 # %%
 # A model to evaluate, and samples it has not seen
-# ---------------------------------------------
+# ------------------------------------------------
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB

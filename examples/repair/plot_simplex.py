@@ -8,7 +8,7 @@ from the predicted probabilities to the calibrated ones.
 
 # %%
 # Three classes, one of them predicted too often
-# -------------------------------------------
+# ----------------------------------------------
 import matplotlib.pyplot as plt
 import numpy as np
 
