@@ -304,7 +304,9 @@ def test_bad_parameters(data, net, options, error, message):
 
 def test_bad_labels(data, net, scorer):
     X, _, queries, truth = data
-    with pytest.raises(ValueError, match=r"^y must hold class labels. Unknown label type: continuous"):
+    with pytest.raises(
+        ValueError, match=r"^y must hold class labels. Unknown label type: continuous"
+    ):
         PredictionDepthScorer(FrozenEstimator(net)).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="y must hold labels of the same type as the others"):
         scorer.probe_score(queries, truth.astype(str))

@@ -482,7 +482,7 @@ BAD = {
     ),
     "several labels or none": (
         broken(y_true=lambda y: np.eye(4)[y] * (y > 0)[:, None]),
-        "rows of y_true must sum to 1, got .*multilabel_calibration_error",
+        "y_true must hold one label for every sample, got .*multilabel_calibration_error",
     ),
     "texts of several columns": (
         broken(y_true=[["a", "b"]] * 12),
