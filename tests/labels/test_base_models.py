@@ -24,6 +24,7 @@ from skcalib.labels._base_models import (
     make_base_models,
 )
 from skcalib.utils import SkcalibWarning
+from skcalib.utils._estimators import Folds
 
 X, Y = load_iris(return_X_y=True)
 CLASSES = np.unique(Y)
@@ -56,16 +57,14 @@ def test_a_forest_predicts_out_of_bag():
     np.testing.assert_allclose(found, (100 * votes + 1 / 3) / 101, rtol=1e-5)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="written for weights whose sum counts; since then only ratios do"
-)
 def test_weights_reach_the_classifiers_of_the_folds():
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 4, len(X)).astype(float)
     half = np.arange(len(X)) % 2
-    folds = [(np.flatnonzero(half == k), np.flatnonzero(half != k)) for k in (0, 1)]
+    parts = [(np.flatnonzero(half == k), np.flatnonzero(half != k)) for k in (0, 1)]
+    folds = Folds(parts, len(X))
     found = OutOfFold(GaussianNB(), X, weight, folds).distances(Y, CLASSES)
-    train, test = folds[0]
+    train, test = parts[0]
     fitted = GaussianNB().fit(X[train], Y[train], weight[train])
     expected = np.maximum(fitted.predict_proba(X[test]), np.finfo(float).eps)
     np.testing.assert_allclose(np.exp(-0.5 * found[test]), expected)
