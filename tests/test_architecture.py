@@ -215,6 +215,8 @@ DASK = {
     "labels/_dask.py",
     "metrics/_accumulator.py",
     "metrics/_alignment.py",
+    "metrics/_decisions.py",  # means over chunks
+    "metrics/_expected_cost.py",
     "metrics/_monitor.py",
     "metrics/_per_sample.py",
     "selection/_selective_classifier.py",

@@ -381,7 +381,7 @@ def test_regression_is_told_that_it_is_not_meant():
     X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
     with pytest.raises(ValueError, match=r"y_true must hold class labels, .* got -?[0-9.]+"):
         expected_calibration_error(y, rng.random(100))
-    with pytest.raises(ValueError, match="expects discrete classes"):
+    with pytest.raises(ValueError, match=r"^y must hold class labels.*as of a regression"):
         LabelIssueFinder().fit(X, y)
     with pytest.raises(ValueError, match=r"'fit' and 'predict_proba'.* Got Ridge"):
         PostHocCalibratedClassifier(Ridge()).fit(X, y)

@@ -224,7 +224,9 @@ def compute_consensus_interval(
 def diagnose_votes(model: VoteModel, codes: NDArray[np.intp], classes: NDArray) -> tuple[str, ...]:
     """Return the sentences of `caveats_` after a fit to votes."""
     votes, caveats = model.votes, []
-    number = np.bincount(votes.sample, minlength=votes.n_samples)
+    # As they were given: a vote that may repeat another's counts, too.
+    counts = votes._replace(power=None).counts()
+    number = counts.sum(axis=1)
     same = compute_agreement(votes, codes)[1]
     several = number >= 2
     if not several.any():
@@ -237,12 +239,11 @@ def diagnose_votes(model: VoteModel, codes: NDArray[np.intp], classes: NDArray) 
             "No two votes on a sample differ, so they cannot show how often people err "
             f"together. {ADVICE}"
         )
-    elif (found := compute_alpha(votes.counts())).low <= 0.0 and found.high < SLIGHT_ALPHA:
+    elif (found := compute_alpha(counts)).low <= 0.0 and found.high < SLIGHT_ALPHA:
         caveats.append(
             f"Annotators hardly agree beyond chance: Krippendorff's alpha is {found.alpha:.2f}, "
             f"from {found.low:.2f} to {found.high:.2f}. {ADVICE}"
         )
-    counts = votes.counts()
     overruled = int(((counts.max(axis=1) == number) & several & (same == 0.0)).sum())
     if overruled and not len(model.evidence.scores):  # else base models may know better
         caveats.append(

@@ -37,7 +37,7 @@ from ._constants import (
 # models, q holds the frequencies of the classes. All is found by variational EM, which starts at
 # the fractions of the votes.
 #
-# Few votes cannot tell full rows from frequencies of classes. So the rows have to make votes left
+# Few votes do not separate full rows from frequencies of classes. So rows have to make votes left
 # out more likely than the plain model does, by MIN_GAIN_OF_ROWS standard errors beyond a unit for
 # every parameter more: there, an annotator is right equally often in all classes, and these are
 # equally frequent; a majority is overruled only by people who are right more often.

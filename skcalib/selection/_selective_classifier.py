@@ -58,6 +58,7 @@ from ..utils._labels import (
     find_related,
     format_labels,
     get_column_names,
+    shorten,
     warn_of_duplicates,
 )
 from ..utils._output import rename_argument, warn
@@ -420,7 +421,7 @@ class SelectiveClassifier(DelegatingClassifier):
                 if n_samples < least:
                     advice = f"use at least {least} samples, or a larger risk"
             warn(
-                f"No threshold keeps the error rate below risk={self.risk} with the "
+                f"No threshold keeps the error rate below risk={shorten(self.risk)} with the "
                 f"{n_samples} samples of fit: every sample is declined; {advice}."
             )
         return self

@@ -162,7 +162,7 @@ def predict_nonlinearity(net: Any) -> Any:
 # The types that a stored model is made of.
 
 # The packages of estimators that need neither torch nor matplotlib.
-_PACKAGES = ("difficulty", "labels", "posthoc", "selection")
+_PACKAGES = ("difficulty", "labels", "posthoc", "selection", "utils")
 
 
 def trusted_types() -> list[str]:

@@ -230,9 +230,13 @@ def test_a_unanimous_vote_that_is_overruled_is_a_caveat():
     true = np.repeat([0, 1], 100)
     votes = np.stack([true] * 7 + [1 - true] * 2, axis=1).astype(float)
     alone = np.array([[np.nan] * 7 + [k, k] for k in (0.0, 1.0)])
-    with pytest.warns(SkcalibWarning, match="2 samples on which all votes agree have another"):
+    with (
+        pytest.warns(SkcalibWarning, match="2 samples on which all votes agree have another"),
+        pytest.warns(SkcalibWarning, match="^Annotator 7 seems to repeat the votes of 8"),
+    ):
         finder = LabelIssueFinder().fit(None, votes=np.concatenate([votes, alone]))
     assert finder.issues_["label"][-2:].tolist() == [1, 0]
+    assert len(finder.caveats_) == 2
 
 
 @pytest.mark.parametrize("repeated", [0.0, 0.8, 1.0])

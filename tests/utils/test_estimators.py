@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from skcalib.utils._estimators import (
+    Folds,
     check_fit_takes,
     combine_input_tags,
     fit_router,
@@ -139,7 +140,7 @@ def test_out_of_fold_columns_are_those_of_models_that_have_not_seen_the_sample()
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     held_out = np.split(rng.permutation(30), 3)
-    folds = [(np.setdiff1d(np.arange(30), test), test) for test in held_out]
+    folds = Folds([(np.setdiff1d(np.arange(30), test), test) for test in held_out], 30)
     found = predict_out_of_fold(GaussianNB(), X, y, folds, classes=np.arange(3))
     for train, test in folds:
         expected = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])

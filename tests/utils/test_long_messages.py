@@ -18,6 +18,7 @@ from skcalib.plots import LossComparisonDisplay
 from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.report import CalibrationReport
 from skcalib.selection import SelectiveClassifier
+from skcalib.utils import SkcalibWarning
 
 RNG = np.random.RandomState(0)
 NAMES = [f"class_with_a_long_name_{i:05d}_{'x' * 60}" for i in range(300)]
@@ -61,7 +62,7 @@ CASES = {
     "classes of a frozen model": lambda: PostHocCalibratedClassifier(_frozen()).fit(X, OTHER),
     "classes of a judge": lambda: LabelIssueFinder(_frozen()).fit(X, OTHER),
     "limits of the classes": lambda: SelectiveClassifier(
-        _frozen(), risk=dict.fromkeys(NAMES[1:], 0.1)
+        _frozen(), risk=dict.fromkeys([*NAMES[1:], LONG], 0.1)
     ).fit(X, Y),
     "a report": lambda: CalibrationReport.from_estimator(_frozen(), X, OTHER),
     "a new label": lambda: RMDScorer().partial_fit(X, Y, classes=NAMES).partial_fit(X, OTHER),
@@ -84,3 +85,9 @@ def test_how_many_there_are_is_said():
         expected_calibration_error(np.r_[Y[:-1], [LONG]], P, labels=NAMES)
     with pytest.raises(ValueError, match=r"among \[0, 1, 2\], got 3 in row 1"):
         expected_calibration_error([0, 3], np.full((2, 3), 1 / 3), labels=[0, 1, 2])
+
+
+def test_a_warning_of_many_limits_can_be_read():
+    with pytest.warns(SkcalibWarning, match="^No threshold keeps the error rate") as caught:
+        SelectiveClassifier(_frozen(), risk=dict.fromkeys(NAMES[1:], 0.1)).fit(X, Y)
+    assert max(len(str(warning.message)) for warning in caught) <= 500
