@@ -28,7 +28,7 @@ from skcalib.metrics import (
     maximum_calibration_error,
     smooth_calibration_error,
 )
-from skcalib.metrics._smooth import GridPlaces, error_of_excess, grid_steps
+from skcalib.metrics._smooth import GridPlaces, compute_error_of_excess, grid_steps
 
 N_BINS = 15
 N_RESAMPLES = 200
@@ -151,7 +151,7 @@ def true_errors(samples: Samples) -> dict[str, float]:
         "MCE": equal_width[2],
         "debiased": equal_width[1],
         "KS": float(np.abs(np.cumsum((gap * weight)[order])).max() / mass[-1]),
-        "smooth": error_of_excess(places.spread(gap * weight) / mass[-1], None),
+        "smooth": compute_error_of_excess(places.spread(gap * weight) / mass[-1], None),
         "classwise": float(np.mean([error[0] for error in by_class])),
     }
 

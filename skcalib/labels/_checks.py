@@ -13,7 +13,7 @@ from scipy.stats import rankdata, t
 from sklearn.utils import check_random_state
 
 from ..utils._arrays import as_array, is_missing
-from ..utils._compat import all_or_nothing_of
+from ..utils._compat import restore_on_failure
 from ..utils._labels import as_labels, encode, encode_groups
 from ..utils._numeric import binomial_interval
 from ..utils._output import as_table, warn
@@ -481,7 +481,7 @@ class ChecksMixin:
             warn(_NONE_OF_THEM.format(int(none.sum()), len(rows)))
         is_wrong = true != encode(self.issues_["label"], self.classes_)[rows]
         likely = None if inclusion is None else _check_inclusion(inclusion, len(rows))
-        with all_or_nothing_of(self):
+        with restore_on_failure(self):
             # The copies are changed in place below; an error leaves the originals.
             self.issues_, self.label_proba_ = self.issues_.copy(), self.label_proba_.copy()
             self._set_checked(rows, true, is_wrong, likely)

@@ -44,9 +44,9 @@ from ._vote_model import (
     VoteModel,
     Votes,
     compare_left_out,
+    compute_gain_of_vote,
     estimate_accuracies,
     fit_votes,
-    gain_of_a_vote,
     make_evidence,
     stack_scores,
 )
@@ -335,7 +335,7 @@ class VotesMixin:
             )
         model = self._voted.model
         if model is None:  # votes were labels: the next vote is wrong as often as they are
-            gain = gain_of_a_vote(self.label_proba_[None], self.noise_matrix_[None])
+            gain = compute_gain_of_vote(self.label_proba_[None], self.noise_matrix_[None])
         else:
             gain = model.gain_of_a_vote()
         gain *= self._weight

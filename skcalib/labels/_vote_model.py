@@ -534,7 +534,8 @@ class VoteModel:
         """
         table = self.table_of_average()
         gains = [
-            gain_of_a_vote(self.joint(rows), table, self.vote_power) for rows in self.blocks()
+            compute_gain_of_vote(self.joint(rows), table, self.vote_power)
+            for rows in self.blocks()
         ]
         return np.concatenate(gains)
 
@@ -585,7 +586,7 @@ def _make_plain_rows(right: float, n_classes: int) -> NDArray[np.float64]:
     return rows
 
 
-def gain_of_a_vote(
+def compute_gain_of_vote(
     posterior: NDArray, table: NDArray[np.float64], power: float = 1.0
 ) -> NDArray[np.float64]:
     """Return by how much one more vote would raise the largest probability, on average.

@@ -37,14 +37,14 @@ from ._e_values import Evidence, combine_e_values, sum_log_ratios
 from ._intervals import compute_binned_interval
 from ._per_sample import (
     brier_scores,
-    classes_of_chunks,
     correctness,
     excess_confidence,
+    get_classes_of_chunks,
     log_losses,
     sum_losses,
 )
 from ._registry import AnyMetric, LossesOfLabels, choose_metric
-from ._smooth import error_of_excess, excess_on_grid, grid_steps
+from ._smooth import compute_error_of_excess, excess_on_grid, grid_steps
 
 
 class Summed:
@@ -92,7 +92,7 @@ class _SmoothECE(Summed):
         return excess_on_grid(predictions, grid_steps(None))
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return error_of_excess(sums / total, None)
+        return compute_error_of_excess(sums / total, None)
 
 
 class _KS(Summed):
@@ -726,7 +726,7 @@ def _sum_over_chunks(
     )
     if empty.classes_ is None and empty.labels is None:
         # One chunk alone may lack a class that another chunk has.
-        empty.labels = classes_of_chunks(labels, proba.shape[1:], empty.pos_label)
+        empty.labels = get_classes_of_chunks(labels, proba.shape[1:], empty.pos_label)
     update = partial(_update_empty, empty, are_counts)
     return reduce_chunks(update, add, proba, labels, weight)
 

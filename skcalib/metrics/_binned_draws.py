@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from ..utils._numeric import bin_index, quantile_edges, uniform_edges
 from ._calibration_error import get_kind
-from ._smooth import error_of_excess, smooth_on_grid
+from ._smooth import compute_error_of_excess, smooth_on_grid
 
 # Most bins of the Kolmogorov-Smirnov error, whose maximum is taken over their edges. With fewer
 # distinct confidences, each is a bin.
@@ -361,7 +361,7 @@ class ResidualError:
         if self.rule == "smooth" and shape is self.observed.residuals:
             # A scaled error has another bandwidth.
             excess = (np.ones(len(self.bins)) @ self._residuals) / self.weight.sum()
-            return error_of_excess(scale * excess, None)
+            return compute_error_of_excess(scale * excess, None)
         return scale * float(_NORMS[self.norm](shape)[0])
 
 

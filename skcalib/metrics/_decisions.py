@@ -19,9 +19,9 @@ from ..utils._backends import align_chunks, is_chunked, reduce_chunks
 from ..utils._compat import Interval, validate_params
 from ..utils._output import as_table
 from ..utils._proba import Predictions, check_predictions
-from ._per_sample import classes_of_chunks
+from ._per_sample import get_classes_of_chunks
 from ._resampling import warn_of_few_groups
-from ._risk_model import Array, Estimate, Sample, blocks_of_groups, groups_of, root_of
+from ._risk_model import Array, Estimate, Sample, find_root, get_groups, iter_group_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ def mean_over_chunks(
     )
     if labels is None:
         # One chunk alone may lack a class that another chunk has.
-        labels = classes_of_chunks(truth, proba.shape[1:], pos_label)
+        labels = get_classes_of_chunks(truth, proba.shape[1:], pos_label)
     of_chunk = partial(_sum_of_chunk, metric, {"labels": labels, "pos_label": pos_label})
     total = np.atleast_1d(reduce_chunks(of_chunk, add, proba, truth, weight))
     if not total[-1] > 0:
@@ -269,7 +269,7 @@ def decision_curve(
     parts: list[dict[str, NDArray[Any]]] = []
     for name, of_model in models.items():
         predictions = two_classes(y_true, of_model, sample_weight, labels, pos_label)
-        group = groups_of(groups, len(predictions.proba))
+        group = get_groups(groups, len(predictions.proba))
         if groups is not None and not parts:
             warn_of_few_groups(group)
         sample = Sample.of(predictions, 1, group)
@@ -319,7 +319,7 @@ def _curve(sample: Sample, grid: Array, drawing: _Drawing) -> dict[str, Array]:
     tail = (1 - drawing.confidence_level) / 2
     reach = float(student.isf(tail, freedom))
     correlation = covariance / np.outer(error, error)
-    drawn = drawing.rng.standard_normal((drawing.n_resamples, len(grid))) @ root_of(correlation)
+    drawn = drawing.rng.standard_normal((drawing.n_resamples, len(grid))) @ find_root(correlation)
     largest = np.abs(drawn).max(axis=1)
     # The quantile that a further curve would exceed with probability 1 - level.
     most = float(np.quantile(largest, drawing.confidence_level, method="weibull"))
@@ -364,7 +364,7 @@ def _moments(sample: Sample, grid: Array, value: Array) -> tuple[Array, Array]:
     order = np.argsort(sample.group, kind="stable")
     group = sample.group[order]
     total, cubes = np.zeros((len(grid), len(grid))), np.zeros(len(grid))
-    for rows in blocks_of_groups(group, max(1, _AT_ONCE // len(grid))):
+    for rows in iter_group_blocks(group, max(1, _AT_ONCE // len(grid))):
         some = order[rows]
         outcome = sample.outcome[some, np.newaxis]
         gain = (sample.proba[some, np.newaxis] >= grid) * (outcome - (1 - outcome) * odds)

@@ -13,7 +13,7 @@ from ..utils._arrays import check_same_length, check_weights, scale_weights
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, match_binary
 from ..utils._output import as_table
-from ._selective import CONFIDENCES, check_scores, check_top_labels, confidence_of
+from ._selective import CONFIDENCES, check_scores, check_top_labels, get_confidence
 from ._ties import TieGroups, tie_groups
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def misclassification_report(
     what = "y_true and y_proba must give correct and wrong predictions"
     _check_both_kinds(correct, weight, what, kinds=("correct", "wrong"))
     named = _named(confidence)
-    scores = {name: confidence_of(value, predicted) for name, value in named.items()}
+    scores = {name: get_confidence(value, predicted) for name, value in named.items()}
     return _report(scores, correct, weight, tpr, ("aupr_success", "aupr_error"), as_frame)
 
 

@@ -20,7 +20,7 @@ from ._decisions import mean_over_chunks
 from ._per_sample import two_columns
 from ._registry import register
 from ._resampling import warn_of_few_groups
-from ._risk_model import Array, Sample, fit_logistic, groups_of
+from ._risk_model import Array, Sample, fit_logistic, get_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def check_costs(costs: Any, n_samples: int, n_classes: int, *, name: str = "cost
     return table
 
 
-def costs_of_decisions(proba: NDArray[Any], costs: Array) -> Array:
+def compute_costs_of_decisions(proba: NDArray[Any], costs: Array) -> Array:
     """Return the expected cost of every decision, (n_samples, n_decisions)."""
     proba = proba.astype(np.float64)
     return proba @ costs.T if costs.ndim == 2 else np.einsum("nk,ndk->nd", proba, costs)
@@ -138,7 +138,7 @@ default=None
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     proba = two_columns(predictions.proba)
     table = check_costs(1 - np.eye(proba.shape[1]) if costs is None else costs, *proba.shape)
-    rule = _Rule("model", costs_of_decisions(proba, table).argmin(axis=1), proba)
+    rule = _Rule("model", compute_costs_of_decisions(proba, table).argmin(axis=1), proba)
     costs_of_labels = _of_labels(_costs_of_classes(rule, table), predictions)
     return float(np.average(costs_of_labels, weights=predictions.weight))
 
@@ -276,13 +276,13 @@ def cost_summary(
         raise ValueError(
             f"decisions must name every row of costs, {n_decisions}, got shape {names.shape}."
         )
-    group = groups_of(groups, n)
+    group = get_groups(groups, n)
     again = _recalibrated(predictions, proba, group, n_folds, random_state)
     if groups is not None:
         warn_of_few_groups(group)
     rules = [
-        _Rule("model", costs_of_decisions(proba, table).argmin(axis=1), proba),
-        _Rule("recalibrated", costs_of_decisions(again, table).argmin(axis=1), again),
+        _Rule("model", compute_costs_of_decisions(proba, table).argmin(axis=1), proba),
+        _Rule("recalibrated", compute_costs_of_decisions(again, table).argmin(axis=1), again),
         *(_Rule(f"always {name}", np.full(n, d), proba) for d, name in enumerate(names.tolist())),
     ]
     # Of class 1 any would do: only weights and groups are used.
@@ -338,14 +338,14 @@ def _recalibrated(
         raise ValueError(f"groups must be two or more for the folds, got {n_groups}.")
     n_folds = min(n_folds, n_groups)
     logits = np.log(np.maximum(proba, _SMALLEST))
-    shares = np.stack([predictions.of_class(k) for k in range(proba.shape[1])], axis=1)
-    shares = shares.astype(np.float64)
+    targets = np.stack([predictions.of_class(k) for k in range(proba.shape[1])], axis=1)
+    targets = targets.astype(np.float64)
     weight = np.ones(len(proba)) if predictions.weight is None else predictions.weight
     fold = (check_random_state(random_state).permutation(n_groups) % n_folds)[group]
     again = proba.copy()
     for k in range(n_folds):
         train, test = fold != k, fold == k
         if test.any():
-            fit = fit_logistic(logits[train], shares[train], weight[train])
+            fit = fit_logistic(logits[train], targets[train], weight[train])
             again[test] = np.exp(fit.log_proba(logits[test]))
     return again

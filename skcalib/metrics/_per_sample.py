@@ -266,7 +266,7 @@ def generalized_brier_score(
     """
     if is_chunked(y_proba):
         proba, y = align_chunks(y_proba=y_proba, y_true=y_true)
-        known = classes_of_chunks(y, proba.shape[1:], pos_label) if labels is None else labels
+        known = get_classes_of_chunks(y, proba.shape[1:], pos_label) if labels is None else labels
         options = {"order": order, "exponent": exponent, "labels": known, "pos_label": pos_label}
         dtype = np.float64 if proba.dtype == np.float64 else np.float32
         return map_chunks(_brier_of_chunk, options, proba, y, dtype=dtype)
@@ -332,7 +332,9 @@ def excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
     return proba.max(axis=1, keepdims=True).astype(np.float64) - correctness(proba)
 
 
-def losses_of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.float64]:
+def compute_losses_of_truth(
+    of_label: NDArray[np.float64], truth: NDArray[Any]
+) -> NDArray[np.float64]:
     """Return the losses (n,) under the given labels; of soft labels, their weighted means."""
     if truth.ndim == 2:
         return (of_label * truth).sum(axis=1)
@@ -343,7 +345,7 @@ def sum_losses(predictions: Predictions, losses: LossesOfLabels) -> float:
     """Return the weighted sum of the losses of all samples, and check their probabilities."""
     total = 0.0
     for rows, block in iter_proba_blocks(predictions.proba):
-        found = losses_of_truth(losses(block), predictions.truth[rows])
+        found = compute_losses_of_truth(losses(block), predictions.truth[rows])
         weight = None if predictions.weight is None else predictions.weight[rows]
         total += float(found.sum() if weight is None else weight @ found)
     return total
@@ -491,7 +493,7 @@ def two_columns(block: NDArray) -> NDArray:
     return block if block.ndim == 2 else np.column_stack([1 - block, block])
 
 
-def classes_of_chunks(
+def get_classes_of_chunks(
     labels: Any, columns: tuple[int, ...], pos_label: Any
 ) -> NDArray[Any] | None:
     """Return the classes that the labels of all chunks imply, as for arrays in memory.

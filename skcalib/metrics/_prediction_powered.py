@@ -24,7 +24,7 @@ from ..utils._labels import encode_groups
 from ..utils._numeric import binomial_interval, iter_blocks
 from ..utils._output import rename_argument, warn
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
-from ._per_sample import losses_of_truth, two_columns
+from ._per_sample import compute_losses_of_truth, two_columns
 from ._registry import AnyMetric, Metric, choose_metric
 
 _RANGES = {
@@ -215,8 +215,8 @@ def prediction_powered_interval(
         )
     included = _check_inclusion(inclusion_proba, n_samples, rows)
     of_label = _losses_of_labels(chosen, given.proba)
-    by_proxy = losses_of_truth(of_label, given.truth)
-    of_checked = losses_of_truth(of_label[rows], true.truth)
+    by_proxy = compute_losses_of_truth(of_label, given.truth)
+    of_checked = compute_losses_of_truth(of_label[rows], true.truth)
     _warn_if_not_random(by_proxy, rows, included)
     codes = _groups_of_checked(groups, n_samples, rows)
     checks = Checks(of_checked, rows, included[rows], codes)

@@ -38,7 +38,7 @@ def _sums(place: NDArray[np.intp], values: Array, n: int) -> Array:
     return np.bincount(place, values, n).astype(np.float64)
 
 
-def groups_of(groups: Any, n_samples: int) -> NDArray[np.intp]:
+def get_groups(groups: Any, n_samples: int) -> NDArray[np.intp]:
     """Return the number of every sample's group; without groups, each sample is one."""
     return np.arange(n_samples) if groups is None else encode_groups(groups, n_samples)[1]
 
@@ -65,10 +65,10 @@ class LogisticFit(NamedTuple):
         return log_softmax(scores + self.intercept.astype(logits.dtype), axis=1)
 
     def derivatives(
-        self, logits: Array, shares: Array, weight: Array, group: NDArray[np.intp]
+        self, logits: Array, targets: Array, weight: Array, group: NDArray[np.intp]
     ) -> Array:
         """Return the gradient of the log-likelihood, a row for every group."""
-        residual = (shares - np.exp(self.log_proba(logits))) * weight[:, np.newaxis]
+        residual = (targets - np.exp(self.log_proba(logits))) * weight[:, np.newaxis]
         columns = [residual[:, k] for k in self.free]
         if self.free_slope:
             columns = [(residual * logits).sum(axis=1), *columns]
@@ -76,13 +76,13 @@ class LogisticFit(NamedTuple):
 
 
 def fit_logistic(
-    logits: Array, shares: Array, weight: Array, *, free_slope: bool = True
+    logits: Array, targets: Array, weight: Array, *, free_slope: bool = True
 ) -> LogisticFit:
     """Fit one slope, or keep it 1, and intercepts, by Newton's method.
 
-    ``shares`` (n, K) are the labels as columns of 0 and 1, or parts of a sample.
+    ``targets`` (n, K) are the labels as columns of 0 and 1, or parts of a sample.
     """
-    occurs = weight @ shares > 0
+    occurs = weight @ targets > 0
     free = np.flatnonzero(occurs)[1:]
     # Scores of any scale and place: the search begins at slope 0, and has steps of about 1.
     z, center, scale, total = logits, np.zeros(len(occurs)), 1.0, weight.sum()
@@ -102,9 +102,9 @@ def fit_logistic(
         return log_softmax(scores, axis=1)
 
     log_proba = log_proba_at(theta)
-    best, converged = float(weight @ (shares * log_proba).sum(axis=1)), False
+    best, converged = float(weight @ (targets * log_proba).sum(axis=1)), False
     for _ in range(_MOST_STEPS if len(theta) else 0):
-        gradient, hessian = _derivatives(z, shares, weight, np.exp(log_proba), free, free_slope)
+        gradient, hessian = _derivatives(z, targets, weight, np.exp(log_proba), free, free_slope)
         try:
             step = np.linalg.solve(hessian, gradient)
         except np.linalg.LinAlgError:
@@ -113,7 +113,7 @@ def fit_logistic(
         size = 1.0
         while size > _SHORTEST:
             latest = log_proba_at(theta + size * step)
-            found = float(weight @ (shares * latest).sum(axis=1))
+            found = float(weight @ (targets * latest).sum(axis=1))
             if found >= best - 1e-13 * abs(best):
                 theta, log_proba, best = theta + size * step, latest, found
                 break
@@ -123,20 +123,20 @@ def fit_logistic(
     slope = float(theta[0]) / scale if free_slope else 1.0
     intercept = -slope * center if free_slope else np.zeros(len(occurs))
     intercept[free] += theta[first:]
-    hessian = _derivatives(logits, shares, weight, np.exp(log_proba), free, free_slope)[1]
+    hessian = _derivatives(logits, targets, weight, np.exp(log_proba), free, free_slope)[1]
     return LogisticFit(slope, intercept, hessian, free, free_slope, converged)
 
 
 def _derivatives(
     logits: Array,
-    shares: Array,
+    targets: Array,
     weight: Array,
     proba: Array,
     free: NDArray[np.intp],
     free_slope: bool,
 ) -> tuple[Array, Array]:
     """Return the gradient of the log-likelihood, and the Hessian of its negative."""
-    residual, weighted = shares - proba, proba * weight[:, np.newaxis]
+    residual, weighted = targets - proba, proba * weight[:, np.newaxis]
     gradient = weight @ residual[:, free]
     hessian = np.diag(weighted[:, free].sum(axis=0)) - proba[:, free].T @ weighted[:, free]
     if not free_slope:
@@ -222,7 +222,7 @@ class Sample(NamedTuple):
         return self.sums(values) * np.sqrt(n / max(n - 1, 1))
 
 
-def observed_to_expected(sample: Sample) -> Estimate:
+def estimate_observed_to_expected(sample: Sample) -> Estimate:
     """Return O / E, the mean outcome over the mean probability, on the scale of its logarithm."""
     observed, expected = (
         float(sample.weight @ values) for values in (sample.outcome, sample.proba)
@@ -237,12 +237,12 @@ def observed_to_expected(sample: Sample) -> Estimate:
     return Estimate(ratio, _shrunk(influence), "log")
 
 
-def recalibrated(sample: Sample, *, free_slope: bool) -> tuple[Estimate, Estimate]:
+def recalibrate(sample: Sample, *, free_slope: bool) -> tuple[Estimate, Estimate]:
     """Return intercept and slope of the logistic recalibration."""
     score = logit(sample.proba)
     logits = np.stack([np.zeros_like(score), score], axis=1)
-    shares = np.stack([1 - sample.outcome, sample.outcome], axis=1)
-    fit = fit_logistic(logits, shares, sample.weight, free_slope=free_slope)
+    targets = np.stack([1 - sample.outcome, sample.outcome], axis=1)
+    fit = fit_logistic(logits, targets, sample.weight, free_slope=free_slope)
     nothing = Estimate(np.nan, np.zeros(1))
     if not fit.converged or fit.free_slope != free_slope:
         return nothing, nothing
@@ -269,7 +269,7 @@ def _shrunk(influence: NDArray[Any]) -> Array:
     return np.asarray(influence * np.sqrt(max(n - 1, 1) / n), dtype=np.float64)
 
 
-def brier(sample: Sample) -> tuple[Estimate, Estimate]:
+def estimate_brier(sample: Sample) -> tuple[Estimate, Estimate]:
     """Return the Brier score and the scaled one, 1 - Brier score / (rate (1 - rate))."""
     outcome, proba = sample.outcome, sample.proba
     losses = (outcome - proba) ** 2 + outcome * (1 - outcome)
@@ -282,7 +282,7 @@ def brier(sample: Sample) -> tuple[Estimate, Estimate]:
     )
 
 
-def auroc(sample: Sample) -> Estimate:
+def estimate_auroc(sample: Sample) -> Estimate:
     """Return the area under the ROC curve, on the scale of its log-odds."""
     distinct, place = np.unique(sample.proba, return_inverse=True)
     positive = _sums(place, sample.weight * sample.outcome, len(distinct))
@@ -300,23 +300,23 @@ def auroc(sample: Sample) -> Estimate:
         return Estimate(area, sample.influence(values / (area * (1 - area))), "logit")
 
 
-class SmoothGap(NamedTuple):
+class SmoothResidual(NamedTuple):
     """The smooth of outcome - probability at nodes, increasing, (m,), and its covariance (m, m).
 
     ``share`` is the weight of the samples nearest to every node.
     """
 
     node: Array
-    gap: Array
+    residual: Array
     share: Array
     covariance: Array
 
     def at(self, proba: Array) -> Array:
         """Return the smooth at given probabilities."""
-        return np.interp(proba, self.node, self.gap)
+        return np.interp(proba, self.node, self.residual)
 
 
-def smooth_gap(sample: Sample) -> SmoothGap:
+def estimate_smooth_residual(sample: Sample) -> SmoothResidual:
     """Smooth the outcomes over the probabilities by locally linear regression (lowess).
 
     A locally linear smooth of the probabilities themselves returns them: so the smooth of the
@@ -326,18 +326,18 @@ def smooth_gap(sample: Sample) -> SmoothGap:
     order = np.argsort(sample.proba, kind="stable")
     p, w = sample.proba[order], sample.weight[order]
     distinct, place = np.unique(p, return_inverse=True)
-    mass = np.cumsum(_sums(place, w, len(distinct)))
+    cumulative = np.cumsum(_sums(place, w, len(distinct)))
     node = distinct
     if len(distinct) > _N_NODES:
-        middle = (np.arange(_N_NODES) + 0.5) / _N_NODES * mass[-1]
-        inner = distinct[np.minimum(np.searchsorted(mass, middle), len(distinct) - 1)]
+        middle = (np.arange(_N_NODES) + 0.5) / _N_NODES * cumulative[-1]
+        inner = distinct[np.minimum(np.searchsorted(cumulative, middle), len(distinct) - 1)]
         node = np.unique(np.concatenate([distinct[[0, -1]], inner]))
-    reach = _reach(node, distinct, mass)
+    reach = _reach(node, distinct, cumulative)
     # Rows of a block belong to whole groups: their sums are multiplied with one another.
     order = np.argsort(sample.group, kind="stable")
     p, w, group = sample.proba[order], sample.weight[order], sample.group[order]
     residual = sample.outcome[order] - p
-    cuts = blocks_of_groups(group, max(1, _AT_ONCE // len(node)))
+    cuts = iter_group_blocks(group, max(1, _AT_ONCE // len(node)))
     sums = np.zeros((3, len(node)))
     for rows in cuts:
         kernel, away = _kernel(node, reach, p[rows], w[rows])
@@ -347,21 +347,25 @@ def smooth_gap(sample: Sample) -> SmoothGap:
     # As in R: where all samples of the kernel are nearly at one place, the mean.
     least = (1e-3 * (p.max() - p.min())) ** 2
     slope = np.where(spread > least, -mean / np.where(spread > 0, spread, 1), 0.0)
-    gap, covariance, n = np.zeros(len(node)), np.zeros((len(node), len(node))), sample.n_groups
+    residual, covariance, n = (
+        np.zeros(len(node)),
+        np.zeros((len(node), len(node))),
+        sample.n_groups,
+    )
     for rows in cuts:
         kernel, away = _kernel(node, reach, p[rows], w[rows])
         kernel *= (1 + (away - mean[:, np.newaxis]) * slope[:, np.newaxis]) / total[:, np.newaxis]
         kernel *= residual[rows]
-        gap += kernel.sum(axis=1)
+        residual += kernel.sum(axis=1)
         starts = np.flatnonzero(np.diff(group[rows], prepend=-1))
         of_groups = np.add.reduceat(kernel, starts, axis=1)
         covariance += of_groups @ of_groups.T
     nearest = np.searchsorted((node[1:] + node[:-1]) / 2, sample.proba)
     share = _sums(nearest, sample.weight, len(node))
-    return SmoothGap(node, gap, share, covariance * n / max(n - 1, 1))
+    return SmoothResidual(node, residual, share, covariance * n / max(n - 1, 1))
 
 
-def blocks_of_groups(group: NDArray[np.intp], most: int) -> list[slice]:
+def iter_group_blocks(group: NDArray[np.intp], most: int) -> list[slice]:
     """Return blocks of about `most` rows that do not divide groups; `group` is sorted."""
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     chosen = (
@@ -373,16 +377,16 @@ def blocks_of_groups(group: NDArray[np.intp], most: int) -> list[slice]:
     return [slice(a, b) for a, b in zip(chosen, np.append(chosen[1:], len(group)))]
 
 
-def root_of(covariance: Array) -> Array:
+def find_root(covariance: Array) -> Array:
     """Return R with R^T R = covariance."""
     values, vectors = np.linalg.eigh(covariance)
     return np.sqrt(np.maximum(values, 0))[:, np.newaxis] * vectors.T
 
 
-def _reach(node: Array, place: Array, mass: Array) -> Array:
+def _reach(node: Array, place: Array, cumulative: Array) -> Array:
     """Return the least distance from every node within which lies a fraction `SPAN`."""
-    padded = np.append(0.0, mass)
-    wanted = SPAN * mass[-1] * (1 - 1e-12)
+    padded = np.append(0.0, cumulative)
+    wanted = SPAN * cumulative[-1] * (1 - 1e-12)
 
     def within(distance: Array) -> Array:
         right = np.searchsorted(place, node + distance, side="right")
@@ -409,34 +413,34 @@ def _kernel(node: Array, reach: Array, p: Array, w: Array) -> tuple[Array, Array
     return near, away
 
 
-def norm_of_gap(gap: Array, share: Array, kind: str) -> Array:
-    """Return mean ("ICI"), median ("E50") or 90 % quantile ("E90") of |gap| over the last axis."""
-    size = np.abs(gap)
+def compute_residual_norm(residual: Array, share: Array, kind: str) -> Array:
+    """Return mean ("ICI"), median ("E50") or 90 % quantile ("E90") of |residual|, last axis."""
+    size = np.abs(residual)
     if kind == "ICI":
         return size @ share
     level = {"E50": 0.5, "E90": 0.9}[kind]
     order = np.argsort(size, axis=-1)
-    mass = np.cumsum(share[order], axis=-1)
-    place = (mass < level * share.sum() * (1 - 1e-12)).sum(axis=-1)
+    cumulative = np.cumsum(share[order], axis=-1)
+    place = (cumulative < level * share.sum() * (1 - 1e-12)).sum(axis=-1)
     chosen = np.take_along_axis(order, place[..., np.newaxis], axis=-1)
     return np.take_along_axis(size, chosen, axis=-1)[..., 0]
 
 
-def interval_of_gap(
-    smooth: SmoothGap, kind: str, noise: Array, confidence_level: float
+def compute_norm_interval(
+    smooth: SmoothResidual, kind: str, noise: Array, confidence_level: float
 ) -> tuple[float, float]:
-    """Return the interval of a norm of the gap, by inversion of a test.
+    """Return the interval of a norm of the residual, by inversion of a test.
 
-    If the true gap were t times the observed one, one would observe norms of t gap + `noise`,
-    (n_draws, m). The interval consists of t times the norm for all t where the observed norm lies
-    between the quantiles of those. It ends no lower than their upper quantile at t = 1, without
-    which its upper end was too low in .05 to .12 of the draws.
+    If the true residual were t times the observed one, one would observe norms of t times the
+    residual plus `noise`, (n_draws, m). The interval consists of t times the norm for all t where
+    the observed norm lies between the quantiles of those. It ends no lower than their upper
+    quantile at t = 1, without which its upper end was too low in .05 to .12 of the draws.
     """
     tail = (1 - confidence_level) / 2
-    observed = float(norm_of_gap(smooth.gap, smooth.share, kind))
+    observed = float(compute_residual_norm(smooth.residual, smooth.share, kind))
 
     def quantile(t: float, level: float) -> float:
-        drawn = norm_of_gap(t * smooth.gap + noise, smooth.share, kind)
+        drawn = compute_residual_norm(t * smooth.residual + noise, smooth.share, kind)
         return float(np.quantile(drawn, level))
 
     def solve(level: float) -> float:

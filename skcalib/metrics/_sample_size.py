@@ -21,12 +21,12 @@ from ._risk_model import (
     Array,
     Estimate,
     Sample,
-    auroc,
-    interval_of_gap,
-    observed_to_expected,
-    recalibrated,
-    root_of,
-    smooth_gap,
+    compute_norm_interval,
+    estimate_auroc,
+    estimate_observed_to_expected,
+    estimate_smooth_residual,
+    find_root,
+    recalibrate,
 )
 
 if TYPE_CHECKING:
@@ -234,14 +234,14 @@ def _estimate(sample: Sample, statistic: str, threshold: float | None) -> Estima
     if not 0 < sample.outcome.mean() < 1:
         return Estimate(np.nan, np.zeros(1))
     if statistic == "o_e_ratio":
-        return observed_to_expected(sample)
+        return estimate_observed_to_expected(sample)
     if statistic == "auroc":
-        return auroc(sample)
+        return estimate_auroc(sample)
     if statistic == "net_benefit":
         return estimate_benefit(sample, float(threshold or 0))
     inside = (sample.proba > 0) & (sample.proba < 1)
     some = sample if inside.all() else sample.rows(inside)
-    fit = recalibrated(some, free_slope=statistic == "slope")
+    fit = recalibrate(some, free_slope=statistic == "slope")
     return fit[1] if statistic == "slope" else fit[0]
 
 
@@ -258,9 +258,9 @@ def _relative_width(
     """Return the target over the width of the interval of a drawn study: 1 or more is wanted."""
     sample = _draw(proba, risk, n, rng)
     if statistic == "ici":
-        smooth = smooth_gap(sample)
-        noise = rng.standard_normal((_N_NOISE, len(smooth.node))) @ root_of(smooth.covariance)
-        low, high = interval_of_gap(smooth, "ICI", noise, confidence_level)
+        smooth = estimate_smooth_residual(sample)
+        noise = rng.standard_normal((_N_NOISE, len(smooth.node))) @ find_root(smooth.covariance)
+        low, high = compute_norm_interval(smooth, "ICI", noise, confidence_level)
     else:
         estimate = _estimate(sample, statistic, threshold)
         low, high = estimate.interval(sample.freedom, confidence_level)

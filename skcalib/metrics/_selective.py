@@ -49,7 +49,7 @@ def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopL
     return TopLabels(predictions, top, correct)
 
 
-def confidence_of(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[Any]:
+def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[Any]:
     """Return a confidence by its name, or the array given; larger = more confident."""
     if not isinstance(confidence, str):
         values = check_scores(confidence, name="confidence")
@@ -85,7 +85,7 @@ def rank_predictions(
     """
     predicted = check_top_labels(y_true, y_proba, *given)
     weight = predicted.given.counts if counted else predicted.given.weight
-    return tie_groups(confidence_of(confidence, predicted), predicted.correct, weight)
+    return tie_groups(get_confidence(confidence, predicted), predicted.correct, weight)
 
 
 def check_scores(values: ArrayLike, *, name: str) -> NDArray[Any]:

@@ -86,7 +86,7 @@ def smooth_calibration_error(
     weight = predictions.weight
     total = len(predictions.proba) if weight is None else weight.sum()
     excess = excess_on_grid(predictions, grid_steps(bandwidth))
-    return error_of_excess(excess / total, bandwidth)
+    return compute_error_of_excess(excess / total, bandwidth)
 
 
 def excess_on_grid(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
@@ -134,7 +134,7 @@ class GridPlaces(NamedTuple):
         return grid
 
 
-def error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> float:
+def compute_error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> float:
     """Return the error of residuals on the grid, (n_steps + 1,), divided by the total weight."""
     coefficients = _cosine_coefficients(excess)
     if bandwidth is not None:

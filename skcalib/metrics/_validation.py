@@ -17,15 +17,15 @@ from ._resampling import warn_of_few_groups
 from ._risk_model import (
     Estimate,
     Sample,
-    auroc,
-    brier,
-    groups_of,
-    interval_of_gap,
-    norm_of_gap,
-    observed_to_expected,
-    recalibrated,
-    root_of,
-    smooth_gap,
+    compute_norm_interval,
+    compute_residual_norm,
+    estimate_auroc,
+    estimate_brier,
+    estimate_observed_to_expected,
+    estimate_smooth_residual,
+    find_root,
+    get_groups,
+    recalibrate,
 )
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def validation_summary(
     ICI: 0.19 (0.16 to 0.21)
     """
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    group = groups_of(groups, len(predictions.proba))
+    group = get_groups(groups, len(predictions.proba))
     if groups is not None:
         warn_of_few_groups(group)
     several = predictions.proba.ndim == 2 and predictions.proba.shape[1] > 2
@@ -220,20 +220,20 @@ def _lines(
     nothing = Estimate(np.nan, np.zeros(1))
     intercept = slope = nothing
     if some is not None and 0 < some.weight @ some.outcome < 1:
-        intercept, _ = recalibrated(some, free_slope=False)
-        slope = recalibrated(some, free_slope=True)[1]
-    score, scaled = brier(sample)
+        intercept, _ = recalibrate(some, free_slope=False)
+        slope = recalibrate(some, free_slope=True)[1]
+    score, scaled = estimate_brier(sample)
     estimates = {
-        "O/E ratio": (observed_to_expected(sample), sample),
+        "O/E ratio": (estimate_observed_to_expected(sample), sample),
         "calibration in the large": (intercept, some),
         "slope": (slope, some),
         "Brier score": (score, sample),
         "scaled Brier score": (scaled, sample),
-        "AUROC": (auroc(sample), sample),
+        "AUROC": (estimate_auroc(sample), sample),
     }
-    smooth = smooth_gap(sample)
-    noise = rng.standard_normal((n_resamples, len(smooth.node))) @ root_of(smooth.covariance)
-    gap = smooth.at(sample.proba)
+    smooth = estimate_smooth_residual(sample)
+    noise = rng.standard_normal((n_resamples, len(smooth.node))) @ find_root(smooth.covariance)
+    residual = smooth.at(sample.proba)
     lines = []
     for name, ideal in _IDEAL.items():
         if name in estimates:
@@ -244,8 +244,8 @@ def _lines(
             n_used = 0 if source is None else len(source.proba)
             lines.append((name, estimate.value, *ends, ideal, n_used))
         else:
-            value = float(norm_of_gap(gap, sample.weight, name))
-            ends = interval_of_gap(smooth, name, noise, confidence_level)
+            value = float(compute_residual_norm(residual, sample.weight, name))
+            ends = compute_norm_interval(smooth, name, noise, confidence_level)
             lines.append((name, value, *ends, ideal, n))
     return lines
 

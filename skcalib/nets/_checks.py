@@ -67,10 +67,10 @@ def check_y(y: Any, n_samples: int) -> NDArray[Any]:
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
 
-def labels_of(dataset: Any) -> Any:
+def get_labels(dataset: Any) -> Any:
     """Return the labels that a dataset has in an attribute, None if it has none."""
     if isinstance(dataset, Subset):
-        labels = labels_of(dataset.dataset)
+        labels = get_labels(dataset.dataset)
         return None if labels is None else np.asarray(labels)[np.asarray(dataset.indices)]
     if isinstance(dataset, TensorDataset):  # by convention the last of its tensors
         return dataset.tensors[-1]
@@ -80,7 +80,7 @@ def labels_of(dataset: Any) -> Any:
     return None
 
 
-def sizes_of(X: Any) -> dict[str, int]:
+def get_sizes(X: Any) -> dict[str, int]:
     """Return `n_features` and `n_channels` of a sample, {} where X has no shape."""
     if isinstance(X, IterableDataset):  # the first sample of a stream may come only once
         shape: tuple[int, ...] = ()

@@ -51,8 +51,8 @@ from ._checks import (
     check_streamed,
     check_X,
     check_y,
-    labels_of,
-    sizes_of,
+    get_labels,
+    get_sizes,
     warn_of_probabilities,
     weigh_classes,
 )
@@ -92,7 +92,7 @@ class TrainingLoop(NetComponents):
         if fresh:  # earlier data may have had other columns
             self._forget_features()
         if y is None and isinstance(X, torch.utils.data.Dataset):
-            y = labels_of(X)
+            y = get_labels(X)
         if y is None and self.classes is None and classes is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None and "
@@ -104,7 +104,7 @@ class TrainingLoop(NetComponents):
         if y is not None:
             y = check_y(y, n_samples)
         self._learn_classes(y, fresh, classes)
-        self._data_sizes_ = {**sizes_of(X), "n_classes": len(self.classes_)}
+        self._data_sizes_ = {**get_sizes(X), "n_classes": len(self.classes_)}
         if self.class_weight is not None:
             of_samples["sample_weight"] = weigh_classes(
                 self.class_weight, y, of_samples["sample_weight"]

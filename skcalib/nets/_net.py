@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from torch import Tensor, nn
 
 from ..utils._backends import unwrap_module
-from ..utils._compat import Interval, StrOptions, all_or_nothing_of
+from ..utils._compat import Interval, StrOptions, restore_on_failure
 from ..utils._estimators import PredictByProba
 from ..utils._labels import format_labels
 from ..utils._output import write_atomically
@@ -62,7 +62,7 @@ def load_net(net: Any, path: Any) -> None:
             f"classes must be None or the saved labels {format_labels(classes)}, got "
             f"{format_labels(net.classes)}."
         )
-    with all_or_nothing_of(net):
+    with restore_on_failure(net):
         net._forget_features()
         net.classes_inferred_ = classes
         net._data_sizes_ = record["sizes"]

@@ -75,7 +75,7 @@ def is_dark(ax: Axes) -> bool:
 
 
 @contextmanager
-def options_of(display: object) -> Iterator[None]:
+def reword_keyword_errors(display: object) -> Iterator[None]:
     """Raise a TypeError that names the display if matplotlib rejects a keyword."""
     try:
         yield
@@ -140,7 +140,7 @@ class BaseDisplay:
         display : display of this class
             The display itself.
         """
-        with options_of(self):
+        with reword_keyword_errors(self):
             self._draw(self._open_axes(ax, name, figsize=self._figure_size), kwargs)
         return self
 
@@ -235,7 +235,7 @@ class BaseDisplay:
             # For None, matplotlib makes up a label that starts with "_": no legend shows it.
             "label": curve.entry() or None,
         }
-        with options_of(self):
+        with reword_keyword_errors(self):
             line: Line2D = self.ax_.plot(x, y, **{**style, **defaults, **given})[0]
         _CURVES[line] = curve
         return line

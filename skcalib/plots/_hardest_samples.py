@@ -18,7 +18,7 @@ from ..utils._output import (
     open_image,
     take_sample,
 )
-from ._base import COLORS, NARROW, THIN, BaseDisplay, options_of, plain_text
+from ._base import COLORS, NARROW, THIN, BaseDisplay, plain_text, reword_keyword_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -236,7 +236,7 @@ class HardestSamplesDisplay(BaseDisplay):
                 ax.set_axis_off()
             for ax, number in zip(row, numbers):
                 ax.set(xticks=[], yticks=[], anchor="N")
-                with options_of(self):
+                with reword_keyword_errors(self):
                     ax.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
                 caption = ax.set_title(captions[number], fontsize="small", pad=3)
                 caption.set_in_layout(False)

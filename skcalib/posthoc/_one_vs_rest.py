@@ -55,7 +55,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
     def _fit_sums(self, sums: Any) -> Any:
         """Return the map of one class, as :meth:`_fit_class` does.
 
-        A cell counts as two weighted samples, one of each outcome, at its mean probability.
+        A bin counts as two weighted samples, one of each outcome, at its mean probability.
         """
         positives, total, of_p = sums.sums
         return self._fit_class(*as_samples(of_p / total, positives, total))
@@ -95,7 +95,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
 def as_samples(
     values: NDArray, positives: NDArray, total: NDArray
 ) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.float64]]:
-    """Return values, outcomes and weights of two samples per cell, without those of weight 0."""
+    """Return values, outcomes and weights of two samples per bin, without those of weight 0."""
     weight = np.concatenate([positives, total - positives])
     positive = np.arange(len(weight)) < len(positives)
     used = weight > 0
@@ -262,7 +262,7 @@ class HistogramBinning(OneVsRestCalibrator):
     def _fit_sums(self, sums: Any) -> BinMap:
         if self.strategy == "uniform":
             return _make_bin_map(uniform_edges(self.n_bins), sums)
-        # Edges are largest probabilities of cells, so no cell is split between bins.
+        # Edges are largest probabilities of the fine bins, so none of these is split.
         positives, total, _ = sums.sums
         return self._fit_class(*as_samples(sums.largest, positives, total))
 
@@ -397,9 +397,9 @@ class BetaCalibration(OneVsRestCalibrator):
 
     def _fit_sums(self, sums: Any) -> BetaMap:
         positives, total, *of_features = sums.sums
-        cell, positive, weight = as_samples(np.arange(len(total)), positives, total)
+        bin_index, positive, weight = as_samples(np.arange(len(total)), positives, total)
         features = np.column_stack([*(of_features / total), np.ones_like(total)])
-        return self._fit_features(features[cell], positive, weight)
+        return self._fit_features(features[bin_index], positive, weight)
 
     def _fit_features(
         self, features: NDArray, positive: NDArray[np.bool_], weight: NDArray

@@ -105,9 +105,9 @@ class SigmoidCalibration(PostHocCalibrator):
         groups: NDArray[np.intp] | None = None,
     ) -> None:
         logits = self._as_logits(scores).astype(np.float64)
-        shares = np.eye(logits.shape[1])[y]
+        targets = np.eye(logits.shape[1])[y]
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        fit = fit_logistic(logits, shares, weight, free_slope=self.slope)
+        fit = fit_logistic(logits, targets, weight, free_slope=self.slope)
         if not fit.converged and fit.free_slope:
             warn(
                 "The scores separate the classes: the slope has no finite best value, and is that "
@@ -116,7 +116,7 @@ class SigmoidCalibration(PostHocCalibrator):
         self._intercepts = fit.intercept
         self.slope_ = fit.slope
         self.intercept_ = fit.intercept[1:] - fit.intercept[0]
-        self.slope_se_, self.intercept_se_ = _standard_errors(fit, logits, shares, weight, groups)
+        self.slope_se_, self.intercept_se_ = _standard_errors(fit, logits, targets, weight, groups)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
@@ -131,19 +131,19 @@ class SigmoidCalibration(PostHocCalibrator):
 def _standard_errors(
     fit: LogisticFit,
     logits: NDArray,
-    shares: NDArray,
+    targets: NDArray,
     weight: NDArray,
     groups: NDArray[np.intp] | None,
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the standard errors of the slope, and of the intercepts but the first."""
-    errors = np.full(1 + shares.shape[1], np.nan)
+    errors = np.full(1 + targets.shape[1], np.nan)
     if fit.converged:
         inverse = np.linalg.inv(fit.hessian)
         if groups is None:
             covariance = inverse * (weight @ weight) / weight.sum()
         else:
             codes = np.unique(groups, return_inverse=True)[1]
-            of_groups = fit.derivatives(logits, shares, weight, codes) @ inverse
+            of_groups = fit.derivatives(logits, targets, weight, codes) @ inverse
             n = len(of_groups)
             covariance = of_groups.T @ of_groups * n / max(n - 1, 1)
         found = np.sqrt(np.diag(covariance))

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from ..metrics import cost_summary, decision_curve, validation_summary
 from ..metrics._expected_cost import check_costs
-from ..metrics._risk_model import Sample, groups_of, smooth_gap
+from ..metrics._risk_model import Sample, estimate_smooth_residual, get_groups
 from ..plots import DecisionCurveDisplay
 from ..utils._proba import check_predictions
 from ._constants import FEW, LEVEL, N_RESAMPLES
@@ -95,8 +95,8 @@ def _compute_smooth(data: ReportData) -> dict[str, Any]:
     predictions = check_predictions(
         data.predictions["y_true"], data.proba, data.weight, labels=np.arange(2)
     )
-    sample = Sample.of(predictions, 1, groups_of(data.groups, len(data.codes)))
-    smooth = smooth_gap(sample)
+    sample = Sample.of(predictions, 1, get_groups(data.groups, len(data.codes)))
+    smooth = estimate_smooth_residual(sample)
     half = norm.isf((1 - LEVEL) / 2) * np.sqrt(np.diag(smooth.covariance))
     rng = np.random.default_rng(data.seed)
     rug = {}
@@ -104,7 +104,7 @@ def _compute_smooth(data: ReportData) -> dict[str, Any]:
         rows = np.flatnonzero(data.codes == k)
         rows = rng.choice(rows, N_RUG, replace=False) if len(rows) > N_RUG else rows
         rug[str(k)] = np.sort(data.proba[rows, 1].astype(np.float64))
-    center = smooth.node + smooth.gap
+    center = smooth.node + smooth.residual
     return {
         "proba": smooth.node,
         "observed": np.clip(center, 0, 1),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics._expected_cost import check_costs, costs_of_decisions
+from ..metrics._expected_cost import check_costs, compute_costs_of_decisions
 from ..utils._arrays import as_features, check_weights
 from ..utils._backends import by_chunks
 from ..utils._compat import HasMethods, _fit_context, _num_samples
@@ -184,7 +184,7 @@ class MinimumCostClassifier(DelegatingClassifier):
         """
         check_is_fitted(self)
         X = as_features(X)
-        return costs_of_decisions(
+        return compute_costs_of_decisions(
             predict_columns(self.estimator_, X, self.classes_), self._costs(X)
         )
 

@@ -78,7 +78,7 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorate
 
 
 @contextmanager
-def all_or_nothing_of(estimator: Any) -> Iterator[None]:
+def restore_on_failure(estimator: Any) -> Iterator[None]:
     """Restore the attributes of an estimator if the block fails or is interrupted."""
     before = vars(estimator).copy()
     try:
@@ -99,7 +99,7 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated]
     def decorate(fit: Decorated) -> Decorated:
         @wraps(fit)
         def restoring(estimator: Any, *args: Any, **kwargs: Any) -> Any:
-            with all_or_nothing_of(estimator):
+            with restore_on_failure(estimator):
                 return fit(estimator, *args, **kwargs)
 
         return cast(Decorated, check(restoring))

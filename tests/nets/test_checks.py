@@ -10,8 +10,8 @@ from skcalib.nets._checks import (
     check_inputs,
     check_X,
     check_y,
-    labels_of,
-    sizes_of,
+    get_labels,
+    get_sizes,
 )
 
 RNG = np.random.RandomState(0)
@@ -21,19 +21,19 @@ Y = RNG.randint(3, size=30)
 
 def test_labels_of_datasets():
     data = TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
-    np.testing.assert_array_equal(labels_of(data), Y)
-    np.testing.assert_array_equal(labels_of(Subset(data, [4, 2])), Y[[4, 2]])
-    np.testing.assert_array_equal(labels_of(Dataset(X, Y)), Y)
-    assert labels_of(ConcatDataset([data])) is None
+    np.testing.assert_array_equal(get_labels(data), Y)
+    np.testing.assert_array_equal(get_labels(Subset(data, [4, 2])), Y[[4, 2]])
+    np.testing.assert_array_equal(get_labels(Dataset(X, Y)), Y)
+    assert get_labels(ConcatDataset([data])) is None
     data.targets = Y
-    assert labels_of(data) is data.tensors[1]
+    assert get_labels(data) is data.tensors[1]
 
 
 def test_sizes_of_a_sample():
-    assert sizes_of(X) == {"n_features": 4, "n_channels": 4}
-    assert sizes_of(X.reshape(30, 2, 1, 2)) == {"n_features": 4, "n_channels": 2}
-    assert sizes_of(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)))["n_features"] == 4
-    assert sizes_of({"a": X}) == {}
+    assert get_sizes(X) == {"n_features": 4, "n_channels": 4}
+    assert get_sizes(X.reshape(30, 2, 1, 2)) == {"n_features": 4, "n_channels": 2}
+    assert get_sizes(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)))["n_features"] == 4
+    assert get_sizes({"a": X}) == {}
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
