@@ -183,13 +183,13 @@ SHARED = {
         "metrics._intervals.mean_range",
         "metrics._intervals.mean_test",
         "metrics._risk_model.Sample",
-        "metrics._risk_model.groups_of",
-        "metrics._risk_model.smooth_gap",
+        "metrics._risk_model.get_groups",
+        "metrics._risk_model.estimate_smooth_residual",
         "selection._risk_control.risk_control",
     },
     "selection": {
         "metrics._expected_cost.check_costs",
-        "metrics._expected_cost.costs_of_decisions",
+        "metrics._expected_cost.compute_costs_of_decisions",
     },
 }
 

@@ -356,13 +356,13 @@ def estimate_smooth_residual(sample: Sample) -> SmoothResidual:
         kernel, away = _kernel(node, reach, p[rows], w[rows])
         kernel *= (1 + (away - mean[:, np.newaxis]) * slope[:, np.newaxis]) / total[:, np.newaxis]
         kernel *= residual[rows]
-        residual += kernel.sum(axis=1)
+        smoothed += kernel.sum(axis=1)
         starts = np.flatnonzero(np.diff(group[rows], prepend=-1))
         of_groups = np.add.reduceat(kernel, starts, axis=1)
         covariance += of_groups @ of_groups.T
     nearest = np.searchsorted((node[1:] + node[:-1]) / 2, sample.proba)
     share = _sums(nearest, sample.weight, len(node))
-    return SmoothResidual(node, residual, share, covariance * n / max(n - 1, 1))
+    return SmoothResidual(node, smoothed, share, covariance * n / max(n - 1, 1))
 
 
 def iter_group_blocks(group: NDArray[np.intp], most: int) -> list[slice]:
