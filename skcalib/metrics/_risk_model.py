@@ -347,11 +347,8 @@ def estimate_smooth_residual(sample: Sample) -> SmoothResidual:
     # As in R: where all samples of the kernel are nearly at one place, the mean.
     least = (1e-3 * (p.max() - p.min())) ** 2
     slope = np.where(spread > least, -mean / np.where(spread > 0, spread, 1), 0.0)
-    residual, covariance, n = (
-        np.zeros(len(node)),
-        np.zeros((len(node), len(node))),
-        sample.n_groups,
-    )
+    smoothed, covariance = np.zeros(len(node)), np.zeros((len(node), len(node)))
+    n = sample.n_groups
     for rows in cuts:
         kernel, away = _kernel(node, reach, p[rows], w[rows])
         kernel *= (1 + (away - mean[:, np.newaxis]) * slope[:, np.newaxis]) / total[:, np.newaxis]
