@@ -379,12 +379,66 @@ def test_one_page_for_the_boss(cancer, tmp_path):
 def test_regression_is_told_that_it_is_not_meant():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
-    with pytest.raises(ValueError, match=r"y_true must hold class labels, .* got -?[0-9.]+"):
+    with pytest.raises(ValueError, match=r"^y_true must hold class labels.*regression.*digitize"):
         expected_calibration_error(y, rng.random(100))
-    with pytest.raises(ValueError, match=r"^y must hold class labels.*as of a regression"):
+    with pytest.raises(ValueError, match=r"^y must hold class labels.*regression.*digitize"):
         LabelIssueFinder().fit(X, y)
     with pytest.raises(ValueError, match=r"'fit' and 'predict_proba'.* Got Ridge"):
         PostHocCalibratedClassifier(Ridge()).fit(X, y)
+
+
+@pytest.mark.parametrize("at_least", [True, False])
+def test_cumulative_probabilities_of_ordered_classes(at_least):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(4), 50)
+    y = (rng.random(50) < np.cumsum(proba, axis=1).T).argmax(axis=0)
+    tail = np.cumsum(proba[:, ::-1], axis=1)[:, ::-1]
+    cumulative = tail if at_least else np.cumsum(proba, axis=1)
+    with pytest.raises(ValueError, match=r"sum to 1, .*\(ordinal\): take the differences"):
+        expected_calibration_error(y, cumulative)
+    with pytest.raises(ValueError, match=r"4 classes in y_true, .*ordinal model"):
+        expected_calibration_error(y, tail[:, 1:])  # P(y > k)
+    # What the sentence says to do gives back the probabilities of the classes.
+    neighbors = np.hstack(
+        [cumulative, np.zeros((50, 1))] if at_least else [0 * y[:, None], cumulative]
+    )
+    np.testing.assert_allclose(np.abs(np.diff(neighbors, axis=1)), proba, atol=1e-12)
+
+
+def test_probabilities_of_several_labels_beside_one_label_a_sample():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"sum to 1, .*multilabel_calibration_error"):
+        expected_calibration_error(rng.integers(4, size=50), rng.random((50, 4)))
+
+
+def test_a_plain_skorch_net_knows_the_probabilities_of_every_loss(digits):
+    skorch = pytest.importorskip("skorch")
+    import torch
+
+    from skcalib import losses
+
+    torch.set_num_threads(1)
+    X, X_test, y, _ = digits
+    # Three need more than logits and target.
+    others = {"CorrectnessRankingLoss", "DifficultyAwareLoss", "UncertaintyWeightedLoss"}
+    names = {name for name in losses.__all__ if name.endswith("Loss")} - others
+    assert len(names) == 13
+    for kind in (getattr(losses, name) for name in sorted(names)):
+        net = skorch.NeuralNetClassifier(
+            torch.nn.Linear,
+            module__in_features=64,
+            module__out_features=10,
+            criterion=kind,
+            max_epochs=1,
+            train_split=None,
+            verbose=0,
+        ).fit(X.astype("float32"), y)
+        logits = net.module_(torch.as_tensor(X_test, dtype=torch.float32)).detach()
+        np.testing.assert_allclose(
+            net.predict_proba(X_test.astype("float32")), logits.softmax(1), atol=1e-6
+        )
+        # torch's own parameters are not there where the loss does not use them.
+        assert not hasattr(net.criterion_, "label_smoothing")
 
 
 def test_sixty_samples_do_no_harm(cancer):

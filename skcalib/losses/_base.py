@@ -113,11 +113,15 @@ def check_ignore_index(ignore_index: object) -> None:
         raise ValueError(f"ignore_index must be an integer or None, got {ignore_index!r}.")
 
 
-class CalibrationLoss(torch.nn.Module):
+class CalibrationLoss(torch.nn.CrossEntropyLoss):
     """A loss function with its parameters.
 
     A subclass names the function in `_function` and passes its parameters to ``__init__`` by
     keyword; they become attributes of the same names.
+
+    The logits and targets are those of torch's cross-entropy, of which it is a subclass by name
+    alone: libraries ask for that class to learn that probabilities are the softmax of the logits,
+    as skorch's own NeuralNetClassifier does.
     """
 
     uses_difficulty_weight: bool = False
@@ -127,7 +131,7 @@ class CalibrationLoss(torch.nn.Module):
     reduction: str
 
     def __init__(self, *, reduction: str, **parameters: Any) -> None:
-        super().__init__()
+        torch.nn.Module.__init__(self)  # not torch's parameters, of which some losses have none
         check_reduction(reduction)
         check_ignore_index(parameters.get("ignore_index"))
         self._names = (*parameters, "reduction")

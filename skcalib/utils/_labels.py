@@ -24,6 +24,11 @@ from ._output import name_argument, warn
 # Larger floats do not fit into int64.
 _INT64_END = 2.0**63
 
+NO_REGRESSION = (
+    "Fractions are targets of a regression: make classes of them, for example by numpy.digitize; "
+    "for intervals of a regression take a package of conformal prediction, such as MAPIE."
+)
+
 
 def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """Return labels as a non-empty 1-D array of integers or of strings.
@@ -42,15 +47,18 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
         fault = ~(np.isfinite(array) & (array == np.floor(array)))
         if fault.any():
             row = int(np.argmax(fault))
+            # Fractions in [0, 1] may be probabilities in the place of labels.
+            beyond = bool(((array < 0) | (array > 1))[fault & np.isfinite(array)].any())
+            hint = f" {NO_REGRESSION}" if beyond else ""
             raise ValueError(
                 f"{name} must hold class labels, integers or strings, got {float(array[row])} "
-                f"in row {row}."
+                f"in row {row}.{hint}"
             )
         # In float64: float16 does not reach 2**63, and int64 ends one below it.
         wide = array.astype(np.float64, copy=False)
-        beyond = (wide < -_INT64_END) | (wide >= _INT64_END)
-        if beyond.any():
-            row = int(np.argmax(beyond))
+        too_large = (wide < -_INT64_END) | (wide >= _INT64_END)
+        if too_large.any():
+            row = int(np.argmax(too_large))
             raise ValueError(
                 f"{name} must hold class labels within the range of 64-bit integers, "
                 f"got {float(array[row])} in row {row}."
@@ -154,9 +162,7 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
         if "continuous" not in str(error):
             raise
         raise ValueError(
-            f"{name} must hold class labels. Unknown label type: continuous, as of a regression. "
-            "Make classes of the numbers, for example by numpy.digitize; for intervals of a "
-            "regression take a package of conformal prediction, such as MAPIE."
+            f"{name} must hold class labels. Unknown label type: continuous. {NO_REGRESSION}"
         ) from error
     return labels
 
@@ -286,10 +292,16 @@ def match_columns(
         return y.astype(np.intp, copy=False), np.arange(n_columns)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) != n_columns:
+        # P(y > k) for all but the last class.
+        hint = (
+            " Columns of an ordinal model, P(y > k), have to become one of every class."
+            if len(classes) == n_columns + 1
+            else ""
+        )
         raise ValueError(
             f"labels must name the columns of {columns_name} where {y_name} lacks a class, "
             f"got {len(classes)} classes in {y_name}, {format_labels(classes)}, and {n_columns} "
-            "columns."
+            f"columns.{hint}"
         )
     return codes.astype(np.intp, copy=False), classes
 

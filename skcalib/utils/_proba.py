@@ -137,6 +137,23 @@ def _explain_block(block: NDArray[Any], start: int, name: str) -> None:
     row = int(np.argmax(np.abs(sums - 1)))
     raise ValueError(
         f"The rows of {name} must sum to 1, got a sum of {sums[row]:.6g} in row {start + row}."
+        f"{_name_kind(matrix, sums)}"
+    )
+
+
+def _name_kind(matrix: NDArray[Any], sums: NDArray[np.float64]) -> str:
+    """Return what probabilities may be whose rows miss a sum of 1, and what to do with them."""
+    if len(sums) < 2 or (np.abs(sums - 1) <= TOLERANCE).mean() > 0.1:  # a few wrong rows
+        return ""
+    steps = np.diff(matrix, axis=1)
+    if matrix.shape[1] > 2 and ((steps >= 0).all() or (steps <= 0).all()):
+        return (
+            " All rows are in order, as cumulative probabilities of ordered classes (ordinal): "
+            "take the differences of neighboring columns."
+        )
+    return (
+        " If every column is a probability of its own (multilabel), take "
+        "multilabel_calibration_error, and fit one calibrator per label."
     )
 
 
