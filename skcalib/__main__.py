@@ -7,13 +7,12 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +24,19 @@ from .report import CalibrationReport
 from .report._data import OF_FILES, find_alignment
 from .report._read import describe, read_predictions
 from .utils._labels import encode_groups
-from .utils._output import collecting
+from .utils._output import collecting, write_atomically
 from .utils._proba import check_predictions
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 # The commands ``monitor`` and ``check``: predictions from a file, the result as exit status.
 
-_FORMAT = "skcalib monitor 1"
+_FORMAT = "skcalib monitor 2"
+# What the state keeps of every file: name of the step, exit status, what was printed.
+_OF_FILE = ("name", "status", "result")
 
 
 def add_commands(commands: Any) -> None:
@@ -42,7 +48,9 @@ def add_commands(commands: Any) -> None:
         description="Add predictions whose labels have arrived to the state, and raise an alarm "
         "if the probabilities have gone wrong. It may be called every day: if they are right, "
         "there is ever an alarm with probability false-alarm-rate at most. Exit status: 0 no "
-        "alarm, 1 alarm, 2 the input is refused; the state file then stays as it was.",
+        "alarm, 1 alarm, 2 the input is refused; the state file then stays as it was. A file that "
+        "was added before changes nothing, and gives the result that it gave then. Commands that "
+        "share a state wait for each other.",
     )
     _add_columns(monitor)
     add = monitor.add_argument
@@ -72,10 +80,27 @@ def add_commands(commands: Any) -> None:
 
 def show_reading(source: Any, notes: list[str]) -> None:
     """Write what was read, and then the notes so far, to the standard error."""
-    sys.stderr.write(describe(source))
+    _write(sys.stderr, describe(source))
     for note in dict.fromkeys(notes):
-        sys.stderr.write(f"Note: {note}\n")
+        _write(sys.stderr, f"Note: {note}\n")
     notes.clear()
+
+
+def _write(stream: IO[str] | None, text: str) -> None:
+    """Write to a standard stream; one that is full or closed leaves the result as it is."""
+    if stream is None:  # closed before the start
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        with suppress(OSError):  # a stream without a file
+            # What is left in the buffer must not fail again when Python ends.
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+        if stream is not sys.stderr:
+            _write(sys.stderr, f"Note: the result could not be written: {error.strerror}.\n")
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
@@ -138,9 +163,10 @@ def _check(options: argparse.Namespace) -> int:
         result, status = "Passes", 0
     elif low > limit:
         result, status = "Fails", 1
-    sys.stdout.write(
+    _write(
+        sys.stdout,
         f"{result}: the {metric.full_name.replace('_', ' ')} is {low:.4f} to {high:.4f} (95 % "
-        f"interval, {len(table['y_true'])} samples); the limit is {limit:g}.\n"
+        f"interval, {len(table['y_true'])} samples); the limit is {limit:g}.\n",
     )
     return status
 
@@ -159,40 +185,90 @@ def _write_alignment(table: dict[str, Any]) -> None:
     for finding in find_alignment(
         checked, table["y_true"], table["y_proba"], groups=codes, remedies=OF_FILES
     ):
-        sys.stderr.write(f"Note: {finding}\n")
+        _write(sys.stderr, f"Note: {finding}\n")
 
 
 def _monitor(options: argparse.Namespace) -> int:
-    state = _read_state(options.state, options.false_alarm_rate)
-    digest = hashlib.sha256(options.predictions.read_bytes()).hexdigest()
-    if digest in state.files:
-        raise ValueError(
-            f"{options.predictions} must be a file that was not added before, got the one of "
-            f"{state.files[digest]}."
-        )
+    with _lock(options.state):
+        state = _read_state(options.state, options.false_alarm_rate)
+        with options.predictions.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest in state.files:
+            name, status, result = (state.files[digest][key] for key in _OF_FILE)
+            _write(
+                sys.stderr,
+                f"Note: {options.predictions} was added before, as {name}: nothing is added, and "
+                "the result is that of then.\n",
+            )
+        else:
+            status, result = _add_step(options, state, digest)
+    _write(sys.stdout, result)
+    return status
+
+
+def _add_step(options: argparse.Namespace, state: _State, digest: str) -> tuple[int, str]:
+    """Add a file to the state; return the exit status and what to print."""
     y_true, y_proba, by, source = _read_step(options, state)
     monitor = state.monitor or CalibrationMonitor(state.false_alarm_rate, labels=state.classes)
     name = options.name or f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
     monitor.update(y_true, y_proba, by=by, name=name)
+    status = 0 if monitor.alarm_ is None else 1
+    result = f"Alarm. {monitor.alarm_}\n"
+    if monitor.alarm_ is None:
+        result = (
+            f"No alarm: the e-value is {monitor.evidence().e_value:.3g} after step "
+            f"{len(monitor.steps_)}, with {len(y_true)} samples; an alarm is raised from "
+            f"{1 / monitor.false_alarm_rate:g} on.\n"
+        )
+    result += "".join(f"{caveat}\n" for caveat in monitor.caveats_)
     kept = {
         "format": _FORMAT,
         "classes": state.classes,
         "single": state.single,
-        "files": state.files | {digest: name},
+        "files": state.files | {digest: dict(zip(_OF_FILE, (name, status, result)))},
         "monitor": json.loads(monitor.to_json()),
     }
-    _replace(options.state, json.dumps(kept) + "\n")
+    with write_atomically(options.state) as file:
+        file.write(json.dumps(kept).encode() + b"\n")
     show_reading(source, options.notes)
-    caveats = "".join(f"{caveat}\n" for caveat in monitor.caveats_)
-    if monitor.alarm_ is not None:
-        sys.stdout.write(f"Alarm. {monitor.alarm_}\n{caveats}")
-        return 1
-    sys.stdout.write(
-        f"No alarm: the e-value is {monitor.evidence().e_value:.3g} after step "
-        f"{len(monitor.steps_)}, with {len(y_true)} samples; an alarm is raised from "
-        f"{1 / monitor.false_alarm_rate:g} on.\n{caveats}"
-    )
-    return 0
+    return status, result
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Wait until no other command reads and replaces the file; keep others out until the end.
+
+    The system frees the lock of a process that is killed.
+    """
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f".{target.name}.lock")
+    while True:
+        try:
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            error.filename = str(path)  # the name that the user has passed
+            raise
+        try:
+            if sys.platform == "win32":
+                with suppress(OSError):  # it gives up after ten seconds
+                    msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+                    break
+            else:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                # The command that had the lock may have removed its file.
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(handle), lock.stat()):
+                        break
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+    with os.fdopen(handle):
+        try:
+            yield
+        finally:
+            if sys.platform != "win32":  # where an open file cannot be removed
+                lock.unlink(missing_ok=True)
 
 
 @dataclass
@@ -203,7 +279,7 @@ class _State:
     monitor: CalibrationMonitor | None = None
     classes: list[str] | None = None
     single: bool = False
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def _read_state(path: Path, rate: float | None) -> _State:
@@ -276,20 +352,6 @@ def _groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:
     return np.array([", ".join(row) for row in rows])
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:  # an interrupt too
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status, 2 where the input is refused."""
     options = _parser().parse_args(arguments)
@@ -298,13 +360,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.notes = notes
             status = int(options.run(options))
         for note in dict.fromkeys(notes):
-            sys.stderr.write(f"Note: {note}\n")
+            _write(sys.stderr, f"Note: {note}\n")
         return status
     except (OSError, ValueError, TypeError, ImportError) as error:
-        sys.stderr.write(f"python -m skcalib {options.command}: {_sentence(error)}\n")
+        _write(sys.stderr, f"python -m skcalib {options.command}: {_sentence(error)}\n")
         return 2
     except KeyboardInterrupt:
-        sys.stderr.write(f"python -m skcalib {options.command}: interrupted.\n")
+        _write(sys.stderr, f"python -m skcalib {options.command}: interrupted.\n")
         return 130  # as a shell has it
 
 
@@ -331,8 +393,8 @@ def _report(options: argparse.Namespace) -> int:
     report.save(options.output)
     show_reading(report.results_["method"]["source"], options.notes)
     for finding in report.results_["alignment"]:
-        sys.stderr.write(f"Note: {finding}\n")
-    sys.stdout.write(f"{report.results_['summary']['headline']}\n{options.output}\n")
+        _write(sys.stderr, f"Note: {finding}\n")
+    _write(sys.stdout, f"{report.results_['summary']['headline']}\n{options.output}\n")
     return 0
 
 

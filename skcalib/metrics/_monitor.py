@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from threading import RLock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -212,6 +213,13 @@ class CalibrationMonitor:
         )
         self._streams: dict[str, _Stream] = {}
         self._half_width = 0.0
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=RLock())
 
     @property
     def classes_(self) -> NDArray[Any] | None:
@@ -278,7 +286,15 @@ class CalibrationMonitor:
         ValueError
             As :meth:`CalibrationAccumulator.update`; if the name of a group is empty, or if two
             have the same text, such as None and "None". The state then stays as it was.
+
+        Notes
+        -----
+        Threads may update the same monitor: one waits for the other.
         """
+        with self._lock:
+            return self._update(y_true, y_proba, by, name)
+
+    def _update(self, y_true: ArrayLike, y_proba: ArrayLike, by: Any, name: Any) -> Self:
         if self._streams and (by is None) != (len(self._streams) == 1):
             got = "none" if by is None else "some"
             raise ValueError(f"by must be passed in every step or in none, got {got} in this one.")
@@ -328,18 +344,18 @@ class CalibrationMonitor:
         text : str
             JSON, on one line. All numbers are kept to the last bit.
         """
-        streams = {group: _stream_as_plain(stream) for group, stream in self._streams.items()}
-        return json.dumps(
-            {
+        with self._lock:
+            state = {
                 "format": _FORMAT,
                 "false_alarm_rate": self.false_alarm_rate,
                 "alarm": self.alarm_,
                 "half_width": self._half_width,
                 "classes": json.loads(self._empty.to_json()),
-                "streams": streams,
-            },
-            allow_nan=False,
-        )
+                "streams": {
+                    group: _stream_as_plain(stream) for group, stream in self._streams.items()
+                },
+            }
+        return json.dumps(state, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

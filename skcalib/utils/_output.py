@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
@@ -263,12 +263,13 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     unfinished = target.with_name(f".{uuid4().hex}.tmp")
     try:
         with unfinished.open("xb") as file:
+            if target.exists():  # before there is anything to read
+                _copy_owner(target, unfinished)
+                copymode(target, unfinished)
             yield file
             file.flush()
             # On the disk before it gets its name, or a power cut could leave an empty file.
             os.fsync(file.fileno())
-        if target.exists():
-            copymode(target, unfinished)
         unfinished.replace(target)
     except OSError as error:
         if error.filename in (None, str(unfinished)):
@@ -277,6 +278,19 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _copy_owner(source: Path, target: Path) -> None:
+    """Give a file the owner and group of another one, as far as this user may."""
+    if not hasattr(os, "chown"):  # on Windows
+        return
+    wanted, own = source.stat(), target.stat()
+    if wanted.st_gid != own.st_gid:
+        with suppress(PermissionError):
+            os.chown(target, -1, wanted.st_gid)
+    if wanted.st_uid != own.st_uid:
+        with suppress(PermissionError):
+            os.chown(target, wanted.st_uid, -1)
 
 
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[([\d, ]+)\]")

@@ -1,4 +1,7 @@
 import json
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -241,3 +244,20 @@ def test_exact_and_rounded_steps_of_groups_are_kept_as_text():
         del first["streams"][""][name]
     monitor = CalibrationMonitor.from_json(json.dumps(first))
     assert monitor.evidence() == monitored(days(2)).evidence()
+
+
+def test_threads_lose_no_step():
+    batches = list(days(60, n=40))
+    monitor = CalibrationMonitor()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda batch: monitor.update(*batch), batches))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(monitor.steps_) == 60
+    assert sum(step["samples"] for step in monitor.steps_) == 60 * 40
+    assert sorted(step["name"] for step in monitor.steps_) == sorted(map(str, range(1, 61)))
+    copied = pickle.loads(pickle.dumps(monitor))
+    assert copied.update(*batches[0]).steps_[:-1] == monitor.steps_

@@ -1,14 +1,19 @@
 """The commands monitor and check: what they say, and with which exit status."""
 
+import itertools
 import json
 import os
+import pathlib
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
+from skcalib import __main__ as commands
 from skcalib import metrics
 from skcalib.__main__ import main
 from skcalib.metrics import CalibrationMonitor
@@ -91,16 +96,12 @@ def test_groups_are_monitored(tmp_path, capsys):
     assert "by must be passed in every step or in none" in said.err
 
 
-@pytest.mark.parametrize(
-    "fault", ["columns", "same file", "false_alarm_rate", "state", "replace", "Ctrl-C"]
-)
+@pytest.mark.parametrize("fault", ["columns", "false_alarm_rate", "state", "replace", "Ctrl-C"])
 def test_a_failed_call_leaves_the_state_as_it_was(tmp_path, capsys, monkeypatch, fault):
     assert monitor(tmp_path, capsys)[0] == 0
     state, options, more = tmp_path / "state.json", {"seed": 1}, []
     if fault == "columns":
         options["head"] = "label,label"
-    elif fault == "same file":
-        options = {}
     elif fault == "false_alarm_rate":
         more = ["--false-alarm-rate", "0.05"]
     elif fault == "state":
@@ -120,6 +121,124 @@ def test_a_failed_call_leaves_the_state_as_it_was(tmp_path, capsys, monkeypatch,
     assert said.err.count("\n") == 1
     assert state.read_text() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["state.json", "today.csv"]
+
+
+def test_a_file_that_is_given_twice_returns_what_it_returned(tmp_path, capsys):
+    first = monitor(tmp_path, capsys, "--name", "Monday")
+    for day in range(1, 8):
+        status, said = monitor(tmp_path, capsys, "--name", f"day {day}", slope=3.0, seed=day)
+    assert status == 1
+    before = (tmp_path / "state.json").read_text()
+    for again, (was, output), name in (
+        (monitor(tmp_path, capsys, slope=3.0, seed=7), (1, said.out), "day 7"),
+        (monitor(tmp_path, capsys), (0, first[1].out), "Monday"),
+    ):
+        assert (again[0], again[1].out) == (was, output)
+        assert f"was added before, as {name}: nothing is added" in again[1].err
+    assert (tmp_path / "state.json").read_text() == before
+
+
+@pytest.mark.parametrize("slope", [1.0, 6.0])
+def test_output_that_fails_keeps_the_status(tmp_path, capsys, monkeypatch, slope):
+    def fail(_):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    options = {"slope": slope, "n": 3000}
+    with monkeypatch.context() as patched:
+        patched.setattr(sys.stdout, "write", fail)
+        status, said = monitor(tmp_path, capsys, **options)
+    assert status == int(slope > 1)
+    assert said.err.endswith("Note: the result could not be written: Broken pipe.\n")
+    status, said = monitor(tmp_path, capsys, **options)
+    assert status == int(slope > 1)
+    assert said.out.startswith("Alarm. " if slope > 1 else "No alarm: ")
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", None)
+        patched.setattr(sys, "stderr", None)
+        assert main(["check", str(tmp_path / "today.csv"), "--max-error", ".9"]) == 0
+
+
+def test_commands_that_share_a_state_lose_nothing(tmp_path, monkeypatch):
+    read = commands._read_step
+
+    def read_slowly(*arguments):
+        time.sleep(0.02)  # long enough for the others to read the same state
+        return read(*arguments)
+
+    monkeypatch.setattr(commands, "_read_step", read_slowly)
+    state = tmp_path / "state.json"
+    for k in range(6):
+        write(tmp_path / f"{k}.csv", seed=k)
+    with ThreadPoolExecutor(6) as pool:
+        run = [
+            pool.submit(main, ["monitor", str(tmp_path / f"{k}.csv"), "--state", str(state)])
+            for k in range(6)
+        ]
+    assert [done.result() for done in run] == [0] * 6
+    kept = json.loads(state.read_text())
+    assert len(kept["files"]) == len(kept["monitor"]["streams"][""]["steps"]) == 6
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links and modes of POSIX")
+def test_the_state_keeps_its_link_and_mode(tmp_path, capsys):
+    (tmp_path / "kept").mkdir()
+    state, target = tmp_path / "state.json", tmp_path / "kept" / "real.json"
+    state.symlink_to(target)
+    assert monitor(tmp_path, capsys)[0] == 0
+    for mode in (0o600, 0o664):
+        target.chmod(mode)
+        owner = target.stat().st_uid, target.stat().st_gid
+        assert monitor(tmp_path, capsys, seed=mode)[0] == 0
+        assert state.is_symlink()
+        assert target.stat().st_mode & 0o777 == mode
+        assert (target.stat().st_uid, target.stat().st_gid) == owner
+    assert len(json.loads(state.read_text())["files"]) == 3
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["real.json"]
+
+
+class Killed(BaseException):
+    """The process is dead: from now on, no call reaches the system."""
+
+
+def test_a_kill_at_any_call_leaves_the_old_state_or_the_new_one(tmp_path, capsys, monkeypatch):
+    assert monitor(tmp_path, capsys)[0] == 0
+    state = tmp_path / "state.json"
+    before = state.read_text()
+    seen = set()
+    for at in itertools.count():
+        calls = itertools.count()
+
+        def die_at(call, at=at, calls=calls):
+            def dying(*arguments, **options):
+                if next(calls) >= at:
+                    raise Killed
+                return call(*arguments, **options)
+
+            return dying
+
+        state.write_text(before)
+        with monkeypatch.context() as patched:
+            for module, name in (
+                *((os, name) for name in ("open", "fsync", "replace", "unlink")),
+                *((pathlib.Path, name) for name in ("open", "replace", "unlink")),
+            ):
+                patched.setattr(module, name, die_at(getattr(module, name)))
+            try:
+                monitor(tmp_path, capsys, seed=1)
+            except Killed:
+                done = False
+            else:
+                done = True
+        after = state.read_text()
+        seen.add(after == before)
+        assert len(json.loads(after)["files"]) == (1 if after == before else 2)
+        if done:
+            break
+        # What a dead process has left is in nobody's way.
+        assert monitor(tmp_path, capsys, seed=1)[0] == 0
+        assert len(json.loads(state.read_text())["files"]) == 2
+    assert seen == {True, False}
+    assert at > 5
 
 
 @pytest.mark.parametrize(
