@@ -110,7 +110,9 @@ def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
     faulty = g("Or", g("IsNaN", scores), g("IsInf", scores, detect_negative=0))
     row_is_faulty = g("Greater", g.row_sum(g.double(faulty), calibrator.n_features_in_), 0.0)
     scores = g("Where", row_is_faulty, 1 / k, scores)
-    if calibrator.input == "logits":
+    if calibrator.input != "proba":
+        if calibrator.input == "scores":
+            scores = g("Div", scores, calibrator.unit_)
         z = g("Concat", g("Mul", scores, 0.0), scores, axis=1) if single else scores
         p = g("Softmax", z, axis=1)
     else:
@@ -166,8 +168,11 @@ def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
 def _one_vs_rest(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return a curve for every class, divided by their sum; with k = 2, for the second class."""
     columns = range(1, 2) if k == 2 else range(k)
+    of_proba = formula["of"] == "proba"
     parts = [
-        _CURVES[curve["kind"]](g, curve, g.columns(p, [column]), k)
+        _CURVES[curve["kind"]](
+            g, curve, g.columns(p, [column]) if of_proba else _log_odds(g, z, column, k), k
+        )
         for curve, column in zip(formula["curves"], columns)
     ]
     if k == 2:
@@ -177,6 +182,14 @@ def _one_vs_rest(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> 
     some = g("Greater", total, 0.0)
     safe = g("Where", some, total, 1.0)
     return str(g("Where", some, g("Div", joint, safe), 1 / k))
+
+
+def _log_odds(g: _Graph, z: str, column: int, k: int) -> str:
+    """Return the logit of a class less the logarithm of the sum of exponentials of the others."""
+    rest = g.columns(z, [other for other in range(k) if other != column])
+    top = g.largest(rest)
+    total = g.row_sum(g("Exp", g("Sub", rest, top)), k - 1)
+    return str(g("Sub", g.columns(z, [column]), g("Add", top, g("Log", total))))
 
 
 def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
@@ -200,9 +213,15 @@ def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> s
 
 
 def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
-    """Return (1 - w) sigmoid(a log q - b log(1 - q) + c) + w / k, with q = p clipped."""
-    q = g("Min", g("Max", p, curve["zero"]), 1 - curve["zero"])
-    a, b = g("Mul", g("Log", q), curve["a"]), g("Mul", g("Log", g("Sub", 1.0, q)), curve["b"])
+    """Return (1 - w) sigmoid(a log q - b log(1 - q) + c) + w / k; q is p clipped, or of odds."""
+    if curve["zero"] is None:
+        # log q = min(v, 0) - log(1 + exp(-|v|)), and the same of -v for log(1 - q).
+        least = g("Log", g("Add", 1.0, g("Exp", g("Neg", g("Abs", p)))))
+        logs = [g("Sub", g("Min", g("Mul", p, sign), 0.0), least) for sign in (1.0, -1.0)]
+    else:
+        q = g("Min", g("Max", p, curve["zero"]), 1 - curve["zero"])
+        logs = [g("Log", q), g("Log", g("Sub", 1.0, q))]
+    a, b = g("Mul", logs[0], curve["a"]), g("Mul", logs[1], curve["b"])
     score = g("Add", g("Sub", a, b), curve["c"])
     mapped = g("Div", 1.0, g("Add", 1.0, g("Exp", g("Neg", score))))
     return str(g("Add", g("Mul", mapped, 1 - curve["w"]), curve["w"] / k))
@@ -210,8 +229,9 @@ def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
 
 def _steps(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     """Return y[j] where j of the edges x are below p."""
-    # The edges are probabilities of samples, which the graph rounds.
-    edges = np.array(curve["x"]) * (1 + FLOAT32_ROUNDING)
+    # The edges are values of samples, which the graph rounds.
+    edges = np.array(curve["x"])
+    edges = edges + FLOAT32_ROUNDING * np.abs(edges)
     return str(g("Gather", np.array(curve["y"]), _number_below(g, p, edges)))
 
 

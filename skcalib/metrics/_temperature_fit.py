@@ -49,14 +49,16 @@ def fit_temperature(
 
     Without that component, the log-loss is convex in 1 / T, in which Newton's steps are taken. A
     strided subset of the samples finds their start, so that all samples are read only two or
-    three times; `near`, the temperature of nearly the same samples, replaces it. The
+    three times; `near`, the temperature of nearly the same samples, replaces it. It begins in the
+    middle of the bounds, on a log scale. The
     `pseudo_errors` count like so many samples, spread over all, whose label is the runner-up.
     """
     if not pseudo_errors and _every_label_on_top(logits, y):
         return TemperatureFit(bounds[0], 0.0 if uniform else None)
     # beta = 1 / T falls as T rises, so the bounds change places.
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
-    start = float(np.clip(1.0 if near is None else 1 / near, *beta_bounds))
+    middle = np.sqrt(beta_bounds[0]) * np.sqrt(beta_bounds[1])
+    start = float(np.clip(middle if near is None else 1 / near, *beta_bounds))
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     stride = len(logits) // _SAMPLE_ROWS
     # A subset pays only where there are several times as many samples.
@@ -210,7 +212,7 @@ def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     return varied
 
 
-def _compute_margins(logits: NDArray) -> NDArray[np.float64]:
+def compute_margins(logits: NDArray) -> NDArray[np.float64]:
     """Return by how much the largest logit of every row is above the second-largest."""
     margins = np.empty(len(logits))
     for rows, block in iter_blocks(logits):
@@ -244,7 +246,7 @@ class TemperatureProblem:
         self.margins = self.pseudo = None
         if pseudo_errors:
             self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
-            self.margins = _compute_margins(logits)
+            self.margins = compute_margins(logits)
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
         """Return the first two derivatives in beta."""
@@ -376,7 +378,7 @@ def temperature_sums(
     terms = np.empty((3, len(y)))
     for rows, *found in label_terms(logits, y, beta):
         terms[:, rows] = found
-    margins, (by_beta, twice) = _compute_margins(logits), terms[1:]
+    margins, (by_beta, twice) = compute_margins(logits), terms[1:]
     if w is None:
         sums = TemperatureSums(*(terms @ weight).tolist())
     else:

@@ -14,6 +14,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import check_alignment
+from ..metrics._temperature_fit import compute_margins
 from ..utils._arrays import (
     as_features,
     average_to_one,
@@ -34,8 +35,10 @@ from ..utils._labels import (
     encode_groups,
     get_column_names,
 )
+from ..utils._numeric import quantiles
 from ..utils._output import name_argument, warn
 from ..utils._proba import (
+    FLOAT32_ROUNDING,
     as_soft_labels,
     check_values,
     expand_soft_labels,
@@ -49,6 +52,8 @@ from ._dask import ScoresInChunks, count_weights
 # SMALLEST_BUT_0.
 SMALLEST = 1e-7
 SMALLEST_BUT_0 = 1e-30
+# A larger logit is none: squares of logits and their weights must not overflow float32.
+_LARGEST_LOGIT = 1e15
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
 # `fit_simplex_weights`: stop below this expected gain per sample; least pseudo-count per sample.
 _LEAST_PROMISE = 1e-9
@@ -77,10 +82,12 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
 
     Parameters
     ----------
-    input : {"logits", "proba"}, default="logits"
-        What X holds: logits, whose softmax are probabilities, or probabilities. The logit of a
-        probability is its logarithm; 0 counts as 1e-7, or as the smallest positive probability
-        given to `fit` if that is less.
+    input : {"logits", "proba", "scores"}, default="logits"
+        What X holds: logits, whose softmax are probabilities; probabilities; or scores whose unit
+        means nothing, such as the distances of a support vector machine from its planes. The logit
+        of a probability is its logarithm; 0 counts as 1e-7, or as the smallest positive
+        probability given to `fit` if that is less. Scores are divided by `unit_` and are then
+        treated as logits, so that probabilities do not depend on their unit.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`; pass it if a class may have no sample in `y`.
@@ -93,6 +100,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of X, if they are all strings.
+    unit_ : float
+        What X is divided by. With ``input="scores"`` the median, over the samples given to `fit`,
+        of the difference between the largest and the second-largest score; otherwise 1.
 
     See Also
     --------
@@ -123,7 +133,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "input": [StrOptions({"logits", "proba"})],
+        "input": [StrOptions({"logits", "proba", "scores"})],
         "classes": ["array-like", None],
     }
 
@@ -131,10 +141,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
     _takes_missing_options: ClassVar[bool] = False
     # Whether the class of the largest score stays that of the largest probability.
     _keeps_order: ClassVar[bool] = False
+    # Whether `input` may be "scores", whose unit means nothing.
+    _takes_scores: ClassVar[bool] = True
     # Whether `_fit` draws folds, and takes the groups that they have to keep together.
     _has_folds: ClassVar[bool] = False
     # The smallest probability; lower ones are raised to it.
     _zero: float = SMALLEST
+    unit_: float = 1.0
 
     def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
         self.input = input
@@ -154,7 +167,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Parameters
         ----------
         X : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
-            Logits, or probabilities with ``input="proba"``, one column per class in the order of
+            Logits, probabilities or scores, as `input` says, one column per class in the order of
             `classes_`; for two classes also the score of the second class alone. Only
             :class:`TemperatureScaling`, the vector and matrix calibrators,
             :class:`BetaCalibration`, :class:`IsotonicCalibration` and :class:`HistogramBinning`
@@ -256,9 +269,10 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             A JSON object. Its ``format`` is "skcalib.calibrator 2"; a program should refuse any
             other, whose formulas it does not know. Its ``map`` is a formula of z, one logit per
             class, and p, one probability per class, in the order of ``classes``. If ``input`` is
-            "logits", z is X and p its softmax. If it is "proba", p is X and z its logarithm, with
-            probabilities below ``zero`` raised to ``zero``. A single column belongs to the second
-            of two classes: then z = (0, X) or p = (1 - X, X). ``kind`` names the formula:
+            "logits" or "scores", z is X divided by ``unit`` (1 for logits) and p the softmax of
+            z. If it is "proba", p is X and z its logarithm, with probabilities below ``zero``
+            raised to ``zero``. A single column belongs to the second of two classes: then z = (0,
+            X) or p = (1 - X, X). ``kind`` names the formula:
 
             - "identity": p.
             - "uniform": equal probabilities for all classes with finite logits.
@@ -269,13 +283,16 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
               a logit of -inf gets 0, and rows are divided by their sum.
             - "shifted": ``part``, which is a formula, times ``exp(intercept)``; rows are divided
               by their sum.
-            - "one_vs_rest": one of ``curves`` is applied to the probability of every class, and
-              rows are divided by their sum (a sum of 0 gives uniform probabilities). With two
-              classes there is one curve, for the second class. A "line" interpolates between the
-              points ``x``, ``y`` and is constant beyond them. "steps" change from ``y[j]`` to
-              ``y[j + 1]`` right above ``x[j]``. "beta" is (1 - w) times
-              ``1 / (1 + exp(-(a log(p) - b log(1 - p) + c)))``, plus w divided by the number of
-              classes; p is clipped to [``zero``, 1 - ``zero``], with the curve's own ``zero``.
+            - "one_vs_rest": one of ``curves`` is applied to the value v of every class, and rows
+              are divided by their sum (a sum of 0 gives uniform probabilities). With two classes
+              there is one curve, for the second class. ``of`` says what v is: "proba" p,
+              "log_odds" the z of the class less the logarithm of the summed exponentials of the
+              other z. A "line" interpolates between the points ``x``, ``y`` and is constant beyond
+              them. "steps" change from ``y[j]`` to ``y[j + 1]`` right above ``x[j]``. "beta" is (1
+              - w) times ``1 / (1 + exp(-(a log(q) - b log(1 - q) + c)))``, plus w divided by the
+              number of classes; q is p clipped to [``zero``, 1 - ``zero``], with the curve's own
+              ``zero``, or with "log_odds" ``1 / (1 + exp(-v))``, so that log(q) is
+              ``-log(1 + exp(-v))`` and log(1 - q) is ``-log(1 + exp(v))``.
             - "confidence": let q be one of the probabilities of ``part``, which is a formula: the
               second of two classes, otherwise the largest. Clip q to [``zero``, 1 - ``zero``]. The
               line through ``x``, ``y``, constant beyond them, maps the log-odds of q to those of
@@ -298,8 +315,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         >>> scaling = TemperatureScaling().fit([-1.0, 2.0, 1.0], [0, 1, 0])
         >>> scaling.to_json()
         '{"format": "skcalib.calibrator 2", "classes": [0, 1], "input": "logits", "zero": 1e-07,
-        "map": {"kind": "linear", "temperature": ..., "coef": 1.0, "intercept": 0.0,
-        "least": null}}'
+        "unit": 1.0, "map": {"kind": "linear", "temperature": ..., "coef": 1.0,
+        "intercept": 0.0, "least": null}}'
         """
         check_is_fitted(self)
         found = {
@@ -307,6 +324,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             "classes": self.classes_.tolist(),
             "input": self.input,
             "zero": self._zero,
+            "unit": self.unit_,
             "map": self._formula(),
         }
         return json.dumps(found, allow_nan=False)
@@ -348,6 +366,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         with name_argument("X", "y"):
             check_consistent_length(scores, codes)
         weight = average_to_one(check_weights(sample_weight, len(scores)))
+        self.unit_ = find_unit(scores, weight) if self.input == "scores" else 1.0
         if warns and not aligned and codes is not None:
             self._warn_of_order(
                 X, y, scores, codes, draw_independent_rows(len(scores), groups, weight)
@@ -375,7 +394,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self, X: Any, y: Any, scores: NDArray, codes: NDArray, rows: slice | NDArray[np.intp]
     ) -> None:
         """Warn if columns or rows of scores seem to be in another order than the labels."""
-        proba = as_proba_of(scores, logits=self.input == "logits")
+        proba = as_proba_of(scores / self.unit_, logits=self.input != "proba")
         truth = codes if is_soft(codes) else self.classes_[codes]
         findings = check_alignment(
             keep_index(y, truth, rows),
@@ -410,6 +429,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if sample_weight is not None:
             total, count = data.sum(count_weights)
             data = data._replace(scale=count / total)
+        if self.input == "scores":
+            some, _, weight = data.sample()
+            self.unit_ = find_unit(some, weight)
         if self.input == "proba":
             self._zero = data.sum(_find_zero, combine=min)
         self._fit_chunks(data)
@@ -426,7 +448,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         # (n_samples,) is one column. If `fit` had several columns, scikit-learn raises an error.
         if n_axes == 1 and (reset or self.n_features_in_ == 1):
             X = np.asarray(X).reshape(-1, 1)
-        may_miss = self._takes_missing_options and self.input == "logits" and n_axes == 2
+        may_miss = self._takes_missing_options and self.input != "proba" and n_axes == 2
         scores = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=not may_miss
         )
@@ -442,6 +464,15 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if self.input == "proba":
             proba = scores[:, 0] if scores.shape[1] == 1 else scores
             check_values(proba, name="X")
+        elif self.input == "logits" and reset:
+            largest = max(
+                float(scores.max()), -float(scores.min(where=scores > -np.inf, initial=0))
+            )
+            if largest > _LARGEST_LOGIT:
+                raise ValueError(
+                    f"X must hold logits of at most {_LARGEST_LOGIT:g}, got {largest:g}; "
+                    'input="scores" takes scores of any unit.'
+                )
         return scores
 
     def _read_labels(self, y: Any, scores: NDArray) -> tuple[NDArray, Any]:
@@ -482,7 +513,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
 
     def _as_logits(self, scores: NDArray) -> NDArray:
         """Return one logit per class, up to a constant of the row."""
-        if self.input == "logits":
+        if self.input != "proba":
+            if self.input == "scores":
+                scores = scores / scores.dtype.type(self.unit_)
             if scores.shape[1] > 1:
                 return scores
             # softmax((0, z)) = (expit(-z), expit(z)).
@@ -491,9 +524,28 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
 
     def _as_proba(self, scores: NDArray) -> NDArray:
         """Return one probability per class."""
-        if self.input == "logits":
+        if self.input != "proba":
             return softmax(self._as_logits(scores), axis=1)
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
+
+
+def find_unit(scores: NDArray, weight: NDArray | None) -> float:
+    """Return the unit of scores: the median margin of the samples that are not tied.
+
+    A margin is the largest score less the second-largest; of one column, its absolute value.
+    """
+    if scores.shape[1] == 1:
+        scores = np.hstack([np.zeros_like(scores), scores])
+    margins = compute_margins(scores)
+    # A tie up to the rounding of the scores says nothing about their unit.
+    largest = np.abs(np.where(np.isneginf(scores), 0, scores)).max(axis=1)
+    clear = margins > FLOAT32_ROUNDING * largest
+    if weight is not None:
+        clear &= weight > 0
+    if not clear.any():
+        return 1.0
+    weight = None if weight is None else weight[clear]
+    return float(quantiles(margins[clear], np.array([0.5]), weight)[0])
 
 
 def as_proba_of(scores: NDArray, *, logits: bool) -> NDArray:

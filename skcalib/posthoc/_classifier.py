@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, is_soft
-from ..utils._backends import by_chunks, map_rows, send_chunks_to
+from ..utils._backends import by_chunks, map_rows, read_first_chunk, send_chunks_to
 from ..utils._compat import (
     HasMethods,
     Hidden,
@@ -29,6 +29,8 @@ from ..utils._estimators import (
     Folds,
     MetaClassifier,
     PredictByProba,
+    check_class_scores,
+    draw_rows,
     fit_clone,
     get_inner_fit_params,
     has_argument,
@@ -36,6 +38,7 @@ from ..utils._estimators import (
     predict_columns,
     predict_out_of_fold,
     read_samples,
+    returns_logits,
     warn_if_fitted,
 )
 from ..utils._labels import (
@@ -78,8 +81,12 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         :class:`sklearn.model_selection.TimeSeriesSplit`, calibrate on the others, and a warning
         says how many; of repeated folds, every repetition counts.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
-        Where the scores come from. Those of `decision_function` are used as logits; "auto" prefers
-        them, and takes `predict_proba` if the classifier has no `decision_function`.
+        Where the scores come from. "auto" prefers `decision_function`, and takes `predict_proba`
+        if the classifier has none. Decision values are logits where their softmax is the
+        `predict_proba` of the classifier, as of logistic regression or boosting. Others, such as
+        the distances of a support vector machine, have no unit: probabilities do not depend on it
+        (``input="scores"`` of the calibrator). With more than two classes, the largest must belong
+        to the class that `predict` returns.
     ensemble : bool, default=False
         Which classifiers predict. False: one classifier, fitted on all samples. True: those of the
         folds, each calibrated by the same map; the result is the geometric mean of their
@@ -220,8 +227,10 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         ------
         ValueError
             If a class has fewer samples than there are folds, or a training part of `cv` or
-            `groups` lacks it; if `y` has a label that the classifier does not learn; or if weights
-            are given and the classifier does not take them.
+            `groups` lacks it; if `y` has a label that the classifier does not learn; if the
+            largest decision value often belongs to another class than `predict` returns, as of
+            pairs of classes (``SVC(decision_function_shape="ovo")``); or if weights are given and
+            the classifier does not take them.
         TypeError
             If X is a dask array and the classifier is not frozen.
         """
@@ -243,6 +252,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
         scores = self._fit_classifiers(X, labels, folds, params)
+        form = self._find_form(draw_rows(X))
         learned = getattr(self.estimators_[0], "classes_", labels)
         unknown = np.setdiff1d(labels, learned)
         if len(unknown):
@@ -263,7 +273,18 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             codes = None if codes is None else codes[rows]
         # If y has all classes, the calibrator finds them itself.
         classes = None if np.isin(self.classes_, labels).all() else self.classes_.tolist()
-        return self._fit_calibrator(X, scores, labels, weight, codes, classes)
+        return self._fit_calibrator(X, scores, form, labels, weight, codes, classes)
+
+    def _find_form(self, X: Any) -> str:
+        """Return what the classifiers give for some samples X: the `input` of the calibrator."""
+        if self._method() == "predict_proba":
+            return "proba"
+        estimator = self.estimators_[0]
+        check_class_scores(estimator, X, self.classes_)
+        # Without a map, the probabilities are the softmax of whatever there is.
+        unchanged = self.calibrator in (None, "none")
+        logits = unchanged or returns_logits(estimator, X, self.classes_)
+        return "logits" if logits else "scores"
 
     def _fit_classifiers(
         self, X: Any, labels: NDArray, folds: Folds | None, params: dict[str, Any]
@@ -314,8 +335,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.estimators_ = [self.estimator_]
         scores = predict_columns(self.estimator_, X, self.classes_, self._method())
         codes = None if groups is None else encode_groups(groups, len(scores))[1]
-        classes = self.classes_.tolist()
-        return self._fit_calibrator(X, scores, y, sample_weight, codes, classes)
+        classes, form = self.classes_.tolist(), self._find_form(draw_rows(X))
+        return self._fit_calibrator(X, scores, form, y, sample_weight, codes, classes)
 
     def _fit_chunks(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
@@ -331,23 +352,27 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.estimators_ = [self.estimator_]
         read = partial(predict_columns, classes=self.classes_, method=self._method())
         scores = map_rows(read, self.estimator_, "X", X)
-        return self._fit_calibrator(X, scores, y, sample_weight, groups, self.classes_.tolist())
+        form = self._find_form(draw_rows(read_first_chunk(X)))
+        classes = self.classes_.tolist()
+        return self._fit_calibrator(X, scores, form, y, sample_weight, groups, classes)
 
     def _fit_calibrator(
         self,
         X: Any,
         scores: NDArray,
+        form: str,
         y: Any,
         weight: ArrayLike | None,
         codes: NDArray[np.intp] | None,
         classes: list[Any] | None,
     ) -> Self:
-        """Fit the calibrator to scores; samples with equal `codes` belong together."""
+        """Fit the calibrator to scores of this form; samples of equal `codes` belong together."""
         calibrator, by = get_calibrator(self.calibrator), self._breakdown(X)
         if by:
             calibrator = GroupwiseCalibration(calibrator)
-        logits = self._method() == "decision_function"
-        calibrator.set_params(input="logits" if logits else "proba", classes=classes)
+        if not calibrator._takes_scores and form == "scores":
+            form = "logits"
+        calibrator.set_params(input=form, classes=classes)
         if codes is not None and has_argument(calibrator.fit, "groups"):
             by["groups"] = codes
         # No warning about out-of-fold scores, which are in order: those of a useless classifier go

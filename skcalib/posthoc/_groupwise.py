@@ -54,8 +54,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         The slopes s of the groups: negative if the common map is overconfident there.
     differs_ : ndarray of shape (n_groups,)
         Posterior probability that a group differs from the common map.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------

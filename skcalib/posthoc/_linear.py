@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from ..metrics._temperature_fit import DEFAULT_BOUNDS, softmax_in_place
+from ..metrics._temperature_fit import softmax_in_place
 from ..utils._compat import Interval
 from ._base import (
     LOWEST_LOG_PROBA,
@@ -33,11 +33,10 @@ from ._temperature import (
     AfterTemperature,
     AtTemperature,
     apply_temperature,
+    find_bounds,
     fit_temperature_in_chunks,
 )
 
-# Largest scaled logit: its square, weighted, must not overflow float32.
-_LARGEST = 1e15
 # Stands for -inf in JSON, as a bound of log-probabilities.
 _NO_LEAST = -1e300
 
@@ -104,11 +103,12 @@ class LinearCalibrator(AfterTemperature):
         )
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
+        sample = scores, y, sample_weight = data.sample()
+        bounds = find_bounds(self._as_logits(scores), sample_weight)
         self.temperature_, weight = fit_temperature_in_chunks(
-            data, DEFAULT_BOUNDS, mix_uniform=self.mix_uniform
+            data, sample, bounds, mix_uniform=self.mix_uniform
         )
-        self._warn_of_lower_bound(self.temperature_)
-        scores, y, sample_weight = data.sample()
+        self._warn_of_lower_bound(self.temperature_, bounds)
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear_by_sums(
             partial(data.sum, _sum_chunk),
             (self._features_of(scores), y, sample_weight),
@@ -140,20 +140,9 @@ class LinearCalibrator(AfterTemperature):
         return add_uniform_formula(part, self.uniform_weight_)
 
 
-def _scale_logits(at: AtTemperature) -> NDArray[np.float64]:
-    """Return logits / T; an error if they are too large to be squared."""
-    largest = np.abs(at.logits).max() / at.temperature
-    if largest > _LARGEST:
-        raise ValueError(
-            f"X must hold logits of at most {_LARGEST:g} at their temperature, "
-            f"{at.temperature:g}, got {largest:g}."
-        )
-    return at.logits.astype(np.float64) / at.temperature
-
-
 def _center_logits(at: AtTemperature) -> NDArray[np.float64]:
     """Return logits / T less the mean of each row, to which a softmax is invariant."""
-    scaled = _scale_logits(at)
+    scaled = at.logits.astype(np.float64) / at.temperature
     scaled -= scaled.mean(axis=1, keepdims=True)
     return scaled
 
@@ -204,8 +193,7 @@ class VectorScaling(LinearCalibrator):
         The weight w of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     Warns
     -----
@@ -276,8 +264,7 @@ class StructuredVectorScaling(LinearCalibrator):
         The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -330,8 +317,7 @@ class StructuredMatrixScaling(LinearCalibrator):
         The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -393,8 +379,7 @@ class MatrixScaling(LinearCalibrator):
         The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -482,8 +467,7 @@ class DirichletCalibration(MatrixScaling):
         The weight of the uniform component; 0 unless `mix_uniform`.
     n_iter_ : int
         Number of iterations of the solver.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -531,7 +515,7 @@ class DirichletCalibration(MatrixScaling):
         )
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
-        scaled = _scale_logits(at)
+        scaled = at.logits.astype(np.float64) / at.temperature
         return scaled - logsumexp(at.logits, axis=1, keepdims=True) / at.temperature
 
     def _formula(self) -> dict[str, Any]:

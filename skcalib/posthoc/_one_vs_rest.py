@@ -9,13 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, log_expit, logsumexp
 from sklearn.isotonic import IsotonicRegression
 
 from ..metrics._temperature_fit import best_uniform_weight, uniform_prior
 from ..utils._backends import compute_log_bins
 from ..utils._compat import Interval, StrOptions
-from ..utils._numeric import bin_index, bin_sums, quantile_sums, uniform_edges
+from ..utils._numeric import bin_index, bin_sums, quantile_edges, quantile_sums, uniform_edges
+from ..utils._proba import FLOAT32_ROUNDING
 from ._base import SMALLEST, PostHocCalibrator
 from ._dask import ScoresInChunks
 
@@ -28,40 +29,66 @@ class OneVsRestCalibrator(PostHocCalibrator):
     With two classes, only the probability of the second is mapped. With more, the mapped
     probabilities of a row are divided by their sum; a row of zeros becomes uniform.
 
-    A subclass implements ``_fit_class(p, positive, sample_weight)``, which returns the map of one
-    class, and ``_map_class(learned, p)``, which applies it.
+    What is mapped are probabilities or, of logits and scores, log-odds against the rest: a
+    probability of them rounds to 0 or 1, and loses their order, long before they are large.
+
+    A subclass implements ``_fit_class(values, positive, sample_weight)``, which returns the map of
+    one class, and ``_map_class(learned, values)``, which applies it.
     """
 
     calibrators_: list[Any]
 
     @abstractmethod
     def _fit_class(
-        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+        self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> Any:
-        """Return the map of one class, by its probabilities and which samples are of the class."""
+        """Return the map of one class, by its values and which samples are of the class."""
 
     @abstractmethod
-    def _map_class(self, learned: Any, p: NDArray) -> NDArray:
+    def _map_class(self, learned: Any, values: NDArray) -> NDArray:
         """Return the calibrated probabilities of one class."""
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
         self.calibrators_ = [self._fit_sums(sums) for sums in data.sum(_sum_classes)]
 
-    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
+    def _values(self, scores: NDArray) -> NDArray[np.float64]:
+        """Return what is mapped, a column for every class."""
+        scores = scores.astype(np.float64)
+        if self.input == "proba":
+            return self._as_proba(scores)
+        logits = self._as_logits(scores)
+        if logits.shape[1] == 2:
+            odds = logits[:, 1] - logits[:, 0]
+            return np.column_stack([-odds, odds])
+        columns = np.arange(logits.shape[1])
+        rest = [logsumexp(logits[:, columns != k], axis=1) for k in columns]
+        return logits - np.column_stack(rest)
+
+    def _class_sums(
+        self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray
+    ) -> Any:
         """Return sums over samples, from which `_fit_sums` learns the map of one class."""
-        summands = np.where(positive, sample_weight, 0), sample_weight, sample_weight * p
-        return compute_log_bins(p, np.array(summands), are_proba=True)
+        summands = np.where(positive, sample_weight, 0), sample_weight, sample_weight * values
+        return compute_log_bins(values, np.array(summands), are_proba=self.input == "proba")
 
     def _fit_sums(self, sums: Any) -> Any:
         """Return the map of one class, as :meth:`_fit_class` does.
 
-        A bin counts as two weighted samples, one of each outcome, at its mean probability.
+        A bin counts as two weighted samples, one of each outcome, at its mean value.
         """
-        positives, total, of_p = sums.sums
-        return self._fit_class(*as_samples(of_p / total, positives, total))
+        positives, total, of_values = sums.sums
+        return self._fit_class(*as_samples(of_values / total, positives, total))
 
     def _formula(self) -> dict[str, Any]:
-        return {"kind": "one_vs_rest", "curves": [*map(self._formula_of_class, self.calibrators_)]}
+        return {
+            "kind": "one_vs_rest",
+            "of": "proba" if self._maps_proba() else "log_odds",
+            "curves": [*map(self._formula_of_class, self.calibrators_)],
+        }
+
+    def _maps_proba(self) -> bool:
+        """Return whether the curves of the formula take probabilities, not log-odds."""
+        return self.input == "proba"
 
     def _formula_of_class(self, learned: Any) -> dict[str, Any]:
         """Return the map of one class in plain numbers, in the format of `to_json`."""
@@ -75,15 +102,15 @@ class OneVsRestCalibrator(PostHocCalibrator):
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        proba = self._as_proba(scores.astype(np.float64))
+        values = self._values(scores)
         self.calibrators_ = [
-            self._fit_class(proba[:, k], y == k, sample_weight) for k in self._columns()
+            self._fit_class(values[:, k], y == k, sample_weight) for k in self._columns()
         ]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        proba = self._as_proba(scores.astype(np.float64))
+        values = self._values(scores)
         pairs = zip(self.calibrators_, self._columns())
-        mapped = np.column_stack([self._map_class(learned, proba[:, k]) for learned, k in pairs])
+        mapped = np.column_stack([self._map_class(learned, values[:, k]) for learned, k in pairs])
         if len(self.classes_) == 2:
             return np.hstack([1 - mapped, mapped])
         # 0 / 0 in a row of zeros, which becomes uniform.
@@ -105,18 +132,19 @@ def as_samples(
 def _sum_classes(
     calibrator: OneVsRestCalibrator, scores: NDArray, y: NDArray, weight: NDArray
 ) -> list[Any]:
-    proba = calibrator._as_proba(scores.astype(np.float64))
-    return [calibrator._class_sums(proba[:, k], y == k, weight) for k in calibrator._columns()]
+    values = calibrator._values(scores)
+    return [calibrator._class_sums(values[:, k], y == k, weight) for k in calibrator._columns()]
 
 
-# Isotonic calibration: the best increasing map of a probability.
+# Isotonic calibration: the best increasing map of a probability or a score.
 
 
 class IsotonicCalibration(OneVsRestCalibrator):
     """Map every probability by isotonic regression on the labels.
 
     The map is the increasing function with the least squared error, and also the least log-loss,
-    on the samples given to `fit`; it is linear between them [1]_. It needs many samples, and it
+    on the samples given to `fit`; it is linear between them [1]_, in the probability or, for
+    logits and scores, in the log-odds of the class. It needs many samples, and it
     gives probabilities of exactly 0 and 1: a single wrong one makes the log-loss infinite.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
@@ -130,8 +158,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
     ----------
     calibrators_ : list of sklearn.isotonic.IsotonicRegression
         The map of every calibrated class.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -156,14 +183,14 @@ class IsotonicCalibration(OneVsRestCalibrator):
     """
 
     def _fit_class(
-        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+        self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> IsotonicRegression:
-        # Probabilities beyond those given to fit take the value at the nearer end.
+        # Values beyond those given to fit take the probability at the nearer end.
         regression = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
-        return regression.fit(p, positive.astype(np.float64), sample_weight=sample_weight)
+        return regression.fit(values, positive.astype(np.float64), sample_weight=sample_weight)
 
-    def _map_class(self, learned: IsotonicRegression, p: NDArray) -> NDArray:
-        return learned.predict(p)
+    def _map_class(self, learned: IsotonicRegression, values: NDArray) -> NDArray:
+        return learned.predict(values)
 
     def _formula_of_class(self, learned: IsotonicRegression) -> dict[str, Any]:
         x, y = learned.X_thresholds_.tolist(), learned.y_thresholds_.tolist()
@@ -173,18 +200,28 @@ class IsotonicCalibration(OneVsRestCalibrator):
 # Histogram binning: a constant probability in every bin.
 
 
+# Relative rounding of log-odds, which are logarithms of sums.
+_ROUNDING_OF_ODDS = 1e-12
+
+
 class BinMap(NamedTuple):
-    """The map of one class: edges (n_bins + 1,), and the value of every bin (n_bins,)."""
+    """The map of one class: edges (n_bins + 1,), and the value of every bin (n_bins,).
+
+    Edges are probabilities or, of quantiles of logits and scores, log-odds from -inf to inf.
+    """
 
     edges: NDArray[np.float64]
     values: NDArray[np.float64]
 
 
-def _make_bin_map(edges: NDArray[np.float64], sums: NDArray[np.float64]) -> BinMap:
+def _make_bin_map(
+    edges: NDArray[np.float64], sums: NDArray[np.float64], *, are_proba: bool = True
+) -> BinMap:
     """Return the fraction of positives in every bin; `sums` are weight, confidence, positives."""
     weight, _, positives = sums
     # Empty bins get their midpoint, the constant closest to the identity.
-    values = (edges[1:] + edges[:-1]) / 2
+    ends = edges if are_proba else expit(edges)
+    values = (ends[1:] + ends[:-1]) / 2
     filled = weight > 0
     values[filled] = positives[filled] / weight[filled]
     return BinMap(edges, values)
@@ -194,7 +231,8 @@ class HistogramBinning(OneVsRestCalibrator):
     """Replace every probability by the fraction of positives in its bin.
 
     The probabilities of the samples given to `fit` are put into bins; a new probability becomes
-    the fraction of the samples in its bin that belong to the class [1]_.
+    the fraction of the samples in its bin that belong to the class [1]_. Bins of equal mass are
+    those of the log-odds where X holds logits or scores.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
     are divided by their sum, so they are calibrated less well. With two classes there is one map.
@@ -212,8 +250,7 @@ class HistogramBinning(OneVsRestCalibrator):
     ----------
     calibrators_ : list of BinMap
         For every calibrated class the ``edges`` of the bins and their ``values``.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -254,30 +291,44 @@ class HistogramBinning(OneVsRestCalibrator):
         self.input = input
         self.classes = classes
 
-    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
+    def _values(self, scores: NDArray) -> NDArray[np.float64]:
         if self.strategy == "uniform":
-            return bin_sums(p, positive, sample_weight, uniform_edges(self.n_bins))
-        return super()._class_sums(p, positive, sample_weight)
+            return self._as_proba(scores.astype(np.float64))
+        return super()._values(scores)
+
+    def _maps_proba(self) -> bool:
+        return self.strategy == "uniform" or super()._maps_proba()
+
+    def _class_sums(
+        self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray
+    ) -> Any:
+        if self.strategy == "uniform":
+            return bin_sums(values, positive, sample_weight, uniform_edges(self.n_bins))
+        return super()._class_sums(values, positive, sample_weight)
 
     def _fit_sums(self, sums: Any) -> BinMap:
         if self.strategy == "uniform":
             return _make_bin_map(uniform_edges(self.n_bins), sums)
-        # Edges are largest probabilities of the fine bins, so none of these is split.
+        # Edges are largest values of the fine bins, so none of these is split.
         positives, total, _ = sums.sums
         return self._fit_class(*as_samples(sums.largest, positives, total))
 
     def _fit_class(
-        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+        self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BinMap:
         if self.strategy == "uniform":
             edges = uniform_edges(self.n_bins)
-            sums = bin_sums(p, positive, sample_weight, edges)
-        else:
-            edges, sums = quantile_sums(p, positive, sample_weight, self.n_bins)
-        return _make_bin_map(edges, sums)
+            return _make_bin_map(edges, bin_sums(values, positive, sample_weight, edges))
+        if self._maps_proba():
+            return _make_bin_map(*quantile_sums(values, positive, sample_weight, self.n_bins))
+        edges = quantile_edges(values, self.n_bins, sample_weight, (-np.inf, np.inf))
+        # Edges are values of samples, and another program may round their logarithms otherwise.
+        edges[1:-1] += _ROUNDING_OF_ODDS * np.maximum(np.abs(edges[1:-1]), 1)
+        sums = bin_sums(values, positive, sample_weight, edges)
+        return _make_bin_map(edges, sums, are_proba=False)
 
-    def _map_class(self, learned: BinMap, p: NDArray) -> NDArray:
-        return learned.values[bin_index(p, learned.edges)]
+    def _map_class(self, learned: BinMap, values: NDArray) -> NDArray:
+        return learned.values[bin_index(values, learned.edges)]
 
     def _formula_of_class(self, learned: BinMap) -> dict[str, Any]:
         return {"kind": "steps", "x": learned.edges[1:-1].tolist(), "y": learned.values.tolist()}
@@ -294,6 +345,8 @@ _DESIGNS = {
 }
 _MOST_ROUNDS = 30
 _TOLERANCE = 1e-5
+# Largest slope at the start of a search, by a standard deviation of the column.
+_LARGEST_START = 10.0
 
 
 class BetaMap(NamedTuple):
@@ -325,9 +378,9 @@ class BetaCalibration(OneVsRestCalibrator):
         fitted along under a weak prior, so that a few labels that the model calls nearly
         impossible do not dominate the fit. It is this package's own, and no part of the published
         map.
-    input : {"logits", "proba"}, default="logits"
-        What X holds: logits, whose softmax are probabilities, or probabilities. They are clipped
-        to [1e-7, 1 - 1e-7].
+    input : {"logits", "proba", "scores"}, default="logits"
+        What X holds, as in :class:`PostHocCalibrator`. Probabilities are clipped to [1e-7, 1 -
+        1e-7].
     classes : of :class:`PostHocCalibrator`
 
     Attributes
@@ -335,8 +388,7 @@ class BetaCalibration(OneVsRestCalibrator):
     calibrators_ : list of BetaMap
         ``a``, ``b``, ``c`` and ``uniform_weight`` (w; 0 unless `mix_uniform`) of every calibrated
         class.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -385,15 +437,17 @@ class BetaCalibration(OneVsRestCalibrator):
         self.classes = classes
 
     def _fit_class(
-        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+        self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BetaMap:
-        weight = np.ones(len(p)) if sample_weight is None else sample_weight
-        return self._fit_features(_compute_features(p), positive, weight)
+        weight = np.ones(len(values)) if sample_weight is None else sample_weight
+        return self._fit_features(self._features(values), positive, weight)
 
-    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
-        of_features = sample_weight * _compute_features(p)[:, :2].T
+    def _class_sums(
+        self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray
+    ) -> Any:
+        of_features = sample_weight * self._features(values)[:, :2].T
         summands = np.where(positive, sample_weight, 0), sample_weight, *of_features
-        return compute_log_bins(p, np.array(summands), are_proba=True)
+        return compute_log_bins(values, np.array(summands), are_proba=self.input == "proba")
 
     def _fit_sums(self, sums: Any) -> BetaMap:
         positives, total, *of_features = sums.sums
@@ -431,23 +485,46 @@ class BetaCalibration(OneVsRestCalibrator):
         a, b, c = map(float, theta @ design)
         return BetaMap(a, b, c, float(uniform_weight))
 
-    def _map_class(self, learned: BetaMap, p: NDArray) -> NDArray:
+    def _map_class(self, learned: BetaMap, values: NDArray) -> NDArray:
         *theta, weight = learned
-        return (1 - weight) * expit(_compute_features(p) @ np.array(theta)) + weight / len(
+        return (1 - weight) * expit(self._features(values) @ np.array(theta)) + weight / len(
             self.classes_
         )
 
+    def _features(self, values: NDArray) -> NDArray[np.float64]:
+        """Return log p, -log(1 - p) and 1, for probabilities p or their log-odds."""
+        if self.input == "proba":
+            p = np.clip(values, SMALLEST, 1 - SMALLEST)
+            return np.column_stack([np.log(p), -np.log1p(-p), np.ones_like(p)])
+        of_p, of_rest = log_expit(values), -log_expit(-values)
+        return np.column_stack([of_p, of_rest, np.ones_like(of_p)])
+
     def _formula_of_class(self, learned: BetaMap) -> dict[str, Any]:
         a, b, c, weight = learned
-        return {"kind": "beta", "a": a, "b": b, "c": c, "w": weight, "zero": SMALLEST}
+        zero = SMALLEST if self._maps_proba() else None
+        return {"kind": "beta", "a": a, "b": b, "c": c, "w": weight, "zero": zero}
 
 
 def _fit_regression(
     columns: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray
 ) -> NDArray:
-    """Return the theta of least log-loss of expit(columns @ theta), with `slopes` >= 0."""
+    """Return the theta of least log-loss of expit(columns @ theta), with `slopes` >= 0.
+
+    Columns that vary by no more than rounding say nothing: beside an intercept, their slopes are
+    0.
+    """
     fraction = weight / weight.sum()
     sign = np.where(positive, 1.0, -1.0)
+    # Of columns of any scale, steps are about 1: they get the standard deviation 1 and, beside an
+    # intercept, the mean 0.
+    scale = np.where(slopes, np.maximum(columns.std(axis=0), FLOAT32_ROUNDING), 1.0)
+    center, varied = np.zeros(len(scale)), slopes
+    if not slopes.all():
+        center = np.where(slopes, fraction @ columns, 0.0)
+        varied = slopes & (np.ptp(columns, axis=0) > FLOAT32_ROUNDING)
+    columns = (columns - center) / scale
+    start = np.where(slopes & ~varied, 0.0, start)
+    start = np.where(slopes, np.minimum(start * scale, _LARGEST_START), start + start @ center)
 
     def loss_and_gradient(theta: NDArray) -> tuple[float, NDArray]:
         # Log-loss log(1 + exp(-margin)), of derivative -expit(-margin) in the margin.
@@ -455,16 +532,16 @@ def _fit_regression(
         gradient = -(fraction * sign * expit(-margin)) @ columns
         return float(fraction @ np.logaddexp(0, -margin)), gradient
 
-    return minimize(
+    theta = minimize(
         loss_and_gradient,
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0, None) if slope else (None, None) for slope in slopes],
+        bounds=[
+            (0, None if free else 0) if slope else (None, None)
+            for slope, free in zip(slopes, varied)
+        ],
         options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 1000},
     ).x
-
-
-def _compute_features(p: NDArray) -> NDArray:
-    p = np.clip(p, SMALLEST, 1 - SMALLEST)
-    return np.column_stack([np.log(p), -np.log1p(-p), np.ones_like(p)])
+    theta = theta / scale
+    return np.where(slopes, theta, theta - theta @ center)

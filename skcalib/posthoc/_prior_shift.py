@@ -291,8 +291,11 @@ class PriorShift(PostHocCalibrator):
     (0.79, 0.77)
     """
 
+    _takes_scores = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
+        # Scores whose unit means nothing have no probabilities to shift.
+        "input": [StrOptions({"logits", "proba"})],
         "priors": ["array-like", None],
         "training_priors": ["array-like", StrOptions({"uniform"}), None],
         "training_scores": ["array-like", None],

@@ -10,6 +10,7 @@ from ._base import SMALLEST
 
 _MOST_STEPS = 50
 _LEAST_GAIN = 1e-9
+_SHORTEST = 1e-6
 
 
 def compute_log_proba(proba: NDArray) -> NDArray[np.float64]:
@@ -52,9 +53,11 @@ def fit_shifts(
         if gain < _LEAST_GAIN:
             break
         latest, proba = loss_at(theta + step)
-        while latest > loss and length > 1e-6:
+        while latest > loss and length > _SHORTEST:
             length /= 2
             latest, proba = loss_at(theta + length * step)
+        if latest > loss:  # by rounding: this is the least loss
+            break
         theta, loss = theta + length * step, latest
     _, volume = np.linalg.slogdet(hessian)
     return theta, loss_of_none - loss + 0.5 * float(np.log(precision).sum() - volume)

@@ -39,8 +39,7 @@ class SigmoidCalibration(PostHocCalibrator):
         Standard error of `slope_`; 0 with ``slope=False``, NaN without a finite maximum.
     intercept_se_ : ndarray of shape (n_classes - 1,)
         Standard errors of `intercept_`; NaN for a class without samples.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     Warns
     -----

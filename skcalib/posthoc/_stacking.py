@@ -49,6 +49,8 @@ from ._temperature import (
 )
 
 IDENTITY = "identity"
+# By how much the next block of an isotonic map is above the one before: more than rounding.
+_LEAST_RISE = 1e-12
 
 
 class WeakRidgeMatrixScaling(StructuredMatrixScaling):
@@ -101,7 +103,8 @@ class ShrunkIsotonic(AfterTemperature):
         # Sums over samples with equal odds: weight, hits, probability, odds.
         sums = [np.bincount(of_sample, weight * part) for part in (1.0, hit, p, odds)]
         fitted = isotonic_regression(sums[1] / sums[0], sample_weight=sums[0])
-        block = np.append(0, np.cumsum(np.diff(fitted) > 0))
+        # Blocks of one value up to rounding are one block.
+        block = np.append(0, np.cumsum(np.diff(fitted) > _LEAST_RISE))
         total, hits, predicted, odds = (np.bincount(block, part) for part in sums)
         shrunk = (hits + predicted / total) / (total + 1)
         values = isotonic_regression(shrunk, sample_weight=total)
@@ -188,10 +191,11 @@ class StackedCalibration(PostHocCalibrator):
         is the same map. To save time, the matrix is left out if ``n_samples * n_classes**2``
         exceeds 5e7, and all but the temperature if ``n_samples * n_classes`` does. The unchanged
         probabilities always take part.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. A logit of -inf is an option that the sample does not have, and gets the
-        probability 0. Where `fit` gets one, only the temperature of the default calibrators is
-        used.
+    input : {"logits", "proba", "scores"}, default="logits"
+        What X holds, as in :class:`PostHocCalibrator`. A logit of -inf is an option that the
+        sample does not have, and gets the probability 0. Where `fit` gets one, only the
+        temperature of the default calibrators is used. Of scores, the unchanged probabilities are
+        the softmax of the scores divided by `unit_`.
     classes : of :class:`PostHocCalibrator`
 
     Attributes
@@ -209,8 +213,7 @@ class StackedCalibration(PostHocCalibrator):
         your own, with logits of -inf, and if ``n_samples * n_classes**2`` exceeds 5e7.
     excluded_ : dict of str to str
         Calibrators that are not in the mixture, and why.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -290,6 +293,7 @@ class StackedCalibration(PostHocCalibrator):
             )
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         raw, logits = self._as_proba(scores), self._as_logits(scores)
+        given, scores = scores, self._of_maps(scores)
         if groups is not None:
             # Ten pictures of one person are not ten samples.
             losses = -np.log(np.maximum(raw[np.arange(len(y)), y], SMALLEST))
@@ -318,7 +322,7 @@ class StackedCalibration(PostHocCalibrator):
         takes_intercept = self.calibrators is None and not np.isneginf(logits).any()
         if takes_intercept and logits.size * logits.shape[1] <= MOST_NUMBERS:
             self.intercept_ = _fit_intercept(
-                maps["temperature"]._predict_proba(scores), self._predict_proba(scores), y, weight
+                maps["temperature"]._predict_proba(scores), self._predict_proba(given), y, weight
             )
 
     def _weigh(self, p_label: dict[str, NDArray], weight: NDArray) -> None:
@@ -358,11 +362,12 @@ class StackedCalibration(PostHocCalibrator):
         logits = self._as_logits(scores)
         found = np.empty(logits.shape, dtype=np.result_type(scores.dtype, np.float32))
         factor = np.exp(self.intercept_).astype(found.dtype)
+        given = self._of_maps(scores)
         for rows, block in iter_by_columns(logits):
             mixed = np.zeros_like(block)
             if self.weights_[IDENTITY]:
                 mixed += self.weights_[IDENTITY] * self._as_proba(scores[rows])
-            for name, proba in _iter_predictions(self.calibrators_, scores[rows], block):
+            for name, proba in _iter_predictions(self.calibrators_, given[rows], block):
                 mixed += self.weights_[name] * proba
             # A map that has seen no option missing would give it some probability.
             mixed[np.isneginf(block)] = 0
@@ -380,6 +385,10 @@ class StackedCalibration(PostHocCalibrator):
         if not self.intercept_.any():
             return mixture
         return {"kind": "shifted", "part": mixture, "intercept": self.intercept_.tolist()}
+
+    def _of_maps(self, scores: NDArray) -> NDArray:
+        """Return what the calibrators get: scores in their unit are logits."""
+        return self._as_logits(scores) if self.input == "scores" else scores
 
     def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
         """Return the calibrators to fit, and note in `excluded_` why others are not."""
@@ -408,7 +417,10 @@ class StackedCalibration(PostHocCalibrator):
                 "calibrators must have distinct names other than 'identity' and 'mixture', got "
                 f"{names}."
             )
-        given = {"input": self.input, "classes": list(range(k))}
+        given = {
+            "input": "proba" if self.input == "proba" else "logits",
+            "classes": list(range(k)),
+        }
         return {name: clone(calibrator).set_params(**given) for name, calibrator in chosen}
 
     def _fit_maps(

@@ -36,12 +36,13 @@ from ._base import (
     PostHocCalibrator,
     add_uniform_formula,
     compute_chance,
+    find_unit,
     fit_simplex_weights,
     make_linear_formula,
     make_mixture_formula,
     mix_with_uniform,
 )
-from ._dask import ScoresInChunks, sum_weights
+from ._dask import Samples, ScoresInChunks, sum_weights
 
 # Temperature scaling, and the base of calibrators that apply another map after it.
 #
@@ -50,6 +51,8 @@ from ._dask import ScoresInChunks, sum_weights
 
 # The grid of the paper that minimizes the ECE.
 _GRID = np.arange(1, 101) / 10
+# Rows of which the bounds of a temperature are found.
+_SAMPLE_ROWS = 2048
 # Numbers in a block, so that its probabilities by all maps stay in cache; only for speed.
 _BLOCK = 2**15
 
@@ -87,12 +90,24 @@ def apply_temperature(logits: NDArray, temperature: float, uniform_weight: float
     return AtTemperature(logits, *log_softmax_at(logits, temperature), temperature, uniform_weight)
 
 
+def find_bounds(logits: NDArray, sample_weight: NDArray | None) -> tuple[float, float]:
+    """Return the default bounds of the temperature: those of `DEFAULT_BOUNDS` times the unit.
+
+    So they do not depend on the unit of the logits.
+    """
+    some = slice(None, None, max(1, len(logits) // _SAMPLE_ROWS))
+    unit = find_unit(logits[some], None if sample_weight is None else sample_weight[some])
+    low, high = DEFAULT_BOUNDS
+    return low * unit, high * unit
+
+
 def fit_at_temperature(
     logits: NDArray,
     y: NDArray,
     sample_weight: NDArray | None,
     *,
     mix_uniform: bool,
+    bounds: tuple[float, float] | None = None,
     near: float | None = None,
 ) -> AtTemperature:
     """Fit the temperature; the search starts at `near`, that of nearly the same samples."""
@@ -100,7 +115,7 @@ def fit_at_temperature(
         logits,
         y,
         sample_weight,
-        DEFAULT_BOUNDS,
+        bounds or find_bounds(logits, sample_weight),
         uniform=mix_uniform,
         pseudo_errors=float(mix_uniform),
         near=near,
@@ -126,13 +141,13 @@ class AfterTemperature(PostHocCalibrator):
         """Whether its temperature is the common one: least log-loss, with a uniform component."""
         return self.mix_uniform
 
-    def _warn_of_lower_bound(self, temperature: float) -> None:
+    def _warn_of_lower_bound(self, temperature: float, bounds: tuple[float, float]) -> None:
         """Warn where every sample is predicted right, so that no temperature is the best.
 
         At the upper bound the scores mislead, which the map that follows may correct.
         """
-        if temperature == DEFAULT_BOUNDS[0]:
-            warn_of_bound(temperature, DEFAULT_BOUNDS)
+        if temperature == bounds[0]:
+            warn_of_bound(temperature, bounds)
 
     @abstractmethod
     def _fit_at(
@@ -150,8 +165,11 @@ class AfterTemperature(PostHocCalibrator):
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
-        at = fit_at_temperature(logits, y, sample_weight, mix_uniform=self.mix_uniform)
-        self._warn_of_lower_bound(at.temperature)
+        bounds = find_bounds(logits, sample_weight)
+        at = fit_at_temperature(
+            logits, y, sample_weight, mix_uniform=self.mix_uniform, bounds=bounds
+        )
+        self._warn_of_lower_bound(at.temperature, bounds)
         self._fit_at(at, y, sample_weight)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
@@ -192,9 +210,10 @@ class TemperatureScaling(AfterTemperature):
         predicted right. A pseudo-sample, which is of the uniform component with probability 1 / (n
         + 1), keeps w above 0. Both are this package's own, not the paper's. ``calibrator="auto"``
         (:class:`StackedCalibration`) sets it.
-    bounds : tuple of two floats, default=(1e-3, 1e3)
-        Smallest and largest temperature that "log_loss" may return. The upper bound is returned,
-        with a warning, if the logits contradict the labels; the lower one is, unless
+    bounds : tuple of two floats, default=None
+        Smallest and largest temperature that "log_loss" may return. None means 1e-3 and 1e3 times
+        the median difference between the largest and the second-largest logit. The upper bound is
+        returned, with a warning, if the logits contradict the labels; the lower one is, unless
         `mix_uniform`, if every sample is predicted right.
     grid : array-like of shape (n_temperatures,), default=None
         Temperatures for "ece"; None means 0.1, 0.2, ..., 10.
@@ -208,8 +227,7 @@ class TemperatureScaling(AfterTemperature):
         The temperature T.
     uniform_weight_ : float
         The weight w of the uniform component; 0 unless `mix_uniform`.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     Warns
     -----
@@ -253,7 +271,7 @@ class TemperatureScaling(AfterTemperature):
         **PostHocCalibrator._parameter_constraints,
         "criterion": [str, callable],
         "mix_uniform": ["boolean"],
-        "bounds": [tuple, list],
+        "bounds": [tuple, list, None],
         "grid": ["array-like", None],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
     }
@@ -267,7 +285,7 @@ class TemperatureScaling(AfterTemperature):
         criterion: AnyMetric = "log_loss",
         mix_uniform: bool = False,
         input: str = "logits",
-        bounds: tuple[float, float] = DEFAULT_BOUNDS,
+        bounds: tuple[float, float] | None = None,
         grid: ArrayLike | None = None,
         n_bins: int = 15,
         classes: ArrayLike | None = None,
@@ -287,7 +305,7 @@ class TemperatureScaling(AfterTemperature):
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
         if self._minimizes_log_loss():
-            bounds, mix_uniform = _check_bounds(self.bounds), self.mix_uniform
+            bounds, mix_uniform = self._bounds(logits, sample_weight), self.mix_uniform
             self.temperature_, weight = fit_temperature(
                 logits,
                 y,
@@ -307,14 +325,20 @@ class TemperatureScaling(AfterTemperature):
             self.temperature_ = fit_temperature_to_ece(logits, y, sample_weight, grid, self.n_bins)
             self.uniform_weight_ = 0.0
 
+    def _bounds(self, logits: NDArray, sample_weight: NDArray | None) -> tuple[float, float]:
+        if self.bounds is None:
+            return find_bounds(logits, sample_weight)
+        return _check_bounds(self.bounds)
+
     def _fit_chunks(self, data: ScoresInChunks) -> None:
         if not self._minimizes_log_loss():
             raise ValueError(
                 f"criterion must be 'log_loss' where X is a dask array, got {self.criterion!r}."
             )
-        bounds = _check_bounds(self.bounds)
+        sample = data.sample()
+        bounds = self._bounds(self._as_logits(sample[0]), sample[2])
         self.temperature_, weight = fit_temperature_in_chunks(
-            data, bounds, mix_uniform=self.mix_uniform
+            data, sample, bounds, mix_uniform=self.mix_uniform
         )
         warn_of_bound(self.temperature_, bounds)
         self.uniform_weight_ = weight or 0.0
@@ -328,8 +352,7 @@ class TemperatureScaling(AfterTemperature):
         return add_uniform_formula(make_linear_formula(self.temperature_), self.uniform_weight_)
 
     def _shares_temperature(self) -> bool:
-        bounds = _check_bounds(self.bounds)
-        return self._minimizes_log_loss() and self.mix_uniform and bounds == DEFAULT_BOUNDS
+        return self._minimizes_log_loss() and self.mix_uniform and self.bounds is None
 
     def _fit_at(
         self,
@@ -345,11 +368,11 @@ class TemperatureScaling(AfterTemperature):
 
 
 def fit_temperature_in_chunks(
-    data: ScoresInChunks, bounds: tuple[float, float], *, mix_uniform: bool
+    data: ScoresInChunks, sample: Samples, bounds: tuple[float, float], *, mix_uniform: bool
 ) -> TemperatureFit:
     """Return the temperature of all samples, and the weight of the uniform component."""
     n, pseudo_errors = data.sum(sum_weights), float(mix_uniform)
-    scores, y, weight = data.sample()
+    scores, y, weight = sample
     start = fit_temperature(
         data.calibrator._as_logits(scores),
         y,
@@ -460,8 +483,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         The temperature T.
     weights_ : ndarray of shape (3,)
         The weights w1, w2, w3.
-    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
-        Labels, number and names of the columns of X.
+    classes_, n_features_in_, feature_names_in_, unit_ : of :class:`PostHocCalibrator`
 
     See Also
     --------
@@ -493,13 +515,11 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        start, _ = fit_temperature(
-            logits, y, weight, DEFAULT_BOUNDS, uniform=True, pseudo_errors=1.0
-        )
+        low, high = find_bounds(logits, sample_weight)
+        start, _ = fit_temperature(logits, y, weight, (low, high), uniform=True, pseudo_errors=1.0)
         mixture = _Mixture(logits, y, weight)
-        bounds = 1 / DEFAULT_BOUNDS[1], 1 / DEFAULT_BOUNDS[0]
-        beta = best_beta(mixture, bounds, 1 / start, _TOLERANCE)
-        self.temperature_ = float(np.clip(1 / beta, *DEFAULT_BOUNDS))
+        beta = best_beta(mixture, (1 / high, 1 / low), 1 / start, _TOLERANCE)
+        self.temperature_ = float(np.clip(1 / beta, low, high))
         # The last step was too short to change the weights.
         self.weights_ = mixture.weights
 

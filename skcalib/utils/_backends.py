@@ -518,6 +518,17 @@ def map_rows(of_chunk: Callable[..., Any], state: Any, name: str, X: Any) -> Any
     return map_chunks(of_chunk, state, X, dtype=example.dtype, n_columns=n_columns)
 
 
+def read_first_chunk(X: Any) -> NDArray[Any]:
+    """Return the rows of the first chunk that has some, in memory."""
+    (X,) = align_chunks(X=X)
+    rows = np.zeros((0, *X.shape[1:]), dtype=X.dtype)
+    for chunk in range(X.numblocks[0]):
+        rows = X.blocks[chunk].compute()
+        if len(rows):
+            break
+    return rows
+
+
 def by_chunks(function: Function) -> Function:
     """Pass a dask X of a function or method of (state, X) to :func:`map_rows`."""
     _, name, *_ = signature(function).parameters

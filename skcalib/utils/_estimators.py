@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from scipy.stats import binom
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -51,9 +53,7 @@ from ._labels import (
 )
 from ._numeric import BLOCK_SIZE
 from ._output import name_argument, warn
-from ._proba import (
-    check_values,
-)
+from ._proba import TOLERANCE, check_values
 
 
 def validate_data(
@@ -184,6 +184,14 @@ def fit_clone(
 
 # Classes, and the columns of probabilities and scores
 
+# Samples on which the decision values of a classifier are compared with its predictions, and the
+# level of that test: by chance, one fit in a thousand would be refused.
+_SAMPLE_ROWS, _LEAST_P_VALUE = 500, 1e-3
+_ONE_SCORE_PER_CLASS = (
+    "; a support vector machine returns them with decision_function_shape='ovr', and "
+    'method="predict_proba" reads probabilities instead'
+)
+
 
 def join_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted union of the classes of `labels` and of a fitted estimator.
@@ -247,9 +255,10 @@ def predict_columns(
             return values if position[0] == 0 else -values
         values = np.column_stack([-values, values])
     if values.shape[1] != len(known):
+        hint = _ONE_SCORE_PER_CLASS if method == "decision_function" else ""
         raise ValueError(
             f"{method} of {type(estimator).__name__} must return one column for every class, "
-            f"{len(known)}, got shape {values.shape}."
+            f"{len(known)}, got shape {values.shape}{hint}."
         )
     if np.array_equal(position, np.arange(len(classes))):
         return values
@@ -260,6 +269,46 @@ def predict_columns(
     columns = np.full((len(values), len(classes)), fill, dtype=dtype)
     columns[:, position] = values
     return columns
+
+
+def draw_rows(X: Any) -> Any:
+    """Return at most `_SAMPLE_ROWS` samples of X, evenly spread."""
+    n_samples = _num_samples(X)
+    return _safe_indexing(X, np.unique(np.linspace(0, n_samples - 1, _SAMPLE_ROWS).astype(int)))
+
+
+def check_class_scores(estimator: Any, X: Any, classes: NDArray[Any]) -> None:
+    """Raise if the largest of the decision values of some samples X is not the predicted class.
+
+    A support vector machine predicts by votes, of which a few are tied; scores of pairs of classes
+    agree with `predict` no more often than by chance. The limit is half the way between the two.
+    """
+    if len(classes) < 3 or not hasattr(estimator, "predict"):
+        return
+    scores = predict_columns(estimator, X, classes, "decision_function")
+    largest, predicted = classes[scores.argmax(axis=1)], predict_labels(estimator, X)
+    by_chance = 1 - sum((largest == k).mean() * (predicted == k).mean() for k in classes)
+    n, n_other = len(largest), int((largest != predicted).sum())
+    if binom.sf(n_other - 1, n, by_chance / 2) < _LEAST_P_VALUE:
+        raise ValueError(
+            f"decision_function of {type(estimator).__name__} must return a score for every "
+            f"class, of which the largest belongs to the class that predict returns, got another "
+            f"class in {n_other} of {n} samples{_ONE_SCORE_PER_CLASS}."
+        )
+
+
+def returns_logits(estimator: Any, X: Any, classes: NDArray[Any]) -> bool:
+    """Return whether predict_proba of some samples X is the softmax of decision_function.
+
+    Otherwise the unit of the decision values means nothing.
+    """
+    if not hasattr(estimator, "predict_proba"):
+        return False
+    scores = predict_columns(estimator, X, classes, "decision_function").astype(np.float64)
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros_like(scores), scores])
+    proba = predict_columns(estimator, X, classes)
+    return bool(np.abs(softmax(scores, axis=1) - proba).max() < TOLERANCE)
 
 
 def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:

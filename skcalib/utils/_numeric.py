@@ -136,17 +136,20 @@ def uniform_edges(n_bins: int) -> NDArray[np.float64]:
 
 
 def quantile_edges(
-    values: NDArray[Any], n_bins: int, weight: NDArray[np.float64] | None = None
+    values: NDArray[Any],
+    n_bins: int,
+    weight: NDArray[np.float64] | None = None,
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> NDArray[np.float64]:
-    """Return the edges of at most `n_bins` bins of equal weight.
+    """Return the edges of at most `n_bins` bins of equal weight, from the first end to the other.
 
     Inner edges are observed values: the smallest with at least j / n_bins of the weight at or
     below it. Equal edges are merged, so equal values always share a bin.
     """
     observed = quantiles(values, np.arange(1, n_bins) / n_bins, weight)
-    inner = np.unique(np.clip(observed.astype(np.float64), 0, 1))
+    inner = np.unique(np.clip(observed.astype(np.float64), *ends))
     # An inner edge of 1 would open a last bin (1, 1], which holds nothing.
-    return np.concatenate([[0.0], inner[inner < 1], [1.0]])
+    return np.concatenate([ends[:1], inner[inner < ends[1]], ends[1:]])
 
 
 def quantiles(

@@ -194,7 +194,7 @@ BAD = {
     "columns": (lambda x, y: (x[:, :3], y), {}, "3 classes in X and 4 classes in y"),
     "NaN label": (lambda x, y: (x, np.where(y == 1, np.nan, y)), {}, "y contains NaN"),
     "fractions": (lambda x, y: (x, y + 0.5), {}, "continuous"),
-    "form": (lambda x, y: (x, y), {"input": "scores"}, "'input' parameter"),
+    "form": (lambda x, y: (x, y), {"input": "margins"}, "'input' parameter"),
     "no form": (lambda x, y: (x, y), {"input": None}, "'input' parameter"),
     "not proba": (
         lambda x, y: (x, y),

@@ -21,8 +21,9 @@ def read(text, X):
     """Return the probabilities of the docstring of `to_json`, line by line."""
     found = json.loads(text)
     assert found["format"] == "skcalib.calibrator 2"
-    if found["input"] == "logits":
-        z = np.column_stack([np.zeros(len(X)), X]) if X.ndim == 1 else X
+    if found["input"] in ("logits", "scores"):
+        z = X / found["unit"]
+        z = np.column_stack([np.zeros(len(z)), z]) if z.ndim == 1 else z
         p = softmax(z)
     else:
         p = np.column_stack([1 - X, X]) if X.ndim == 1 else X
@@ -33,6 +34,11 @@ def read(text, X):
 def softmax(z):
     terms = np.exp(z - z.max(axis=1, keepdims=True))
     return terms / terms.sum(axis=1, keepdims=True)
+
+
+def log_sum(z):
+    top = z.max(axis=1)
+    return top + np.log(np.exp(z - top[:, None]).sum(axis=1))
 
 
 def mapped(formula, z, p):
@@ -60,7 +66,11 @@ def mapped(formula, z, p):
     if kind == "confidence":
         return of_confidence(formula, mapped(formula["part"], z, p))
     assert kind == "one_vs_rest"
-    columns = p[:, 1:] if p.shape[1] == 2 else p
+    v = p
+    if formula["of"] == "log_odds":
+        others = [np.delete(z, j, axis=1) for j in range(z.shape[1])]
+        v = np.column_stack([z[:, j] - log_sum(other) for j, other in enumerate(others)])
+    columns = v[:, 1:] if p.shape[1] == 2 else v
     values = [curve(part, q, p.shape[1]) for part, q in zip(formula["curves"], columns.T)]
     if p.shape[1] == 2:
         return np.column_stack([1 - values[0], values[0]])
@@ -93,8 +103,12 @@ def curve(part, p, k):
     if part["kind"] == "steps":
         return np.array([part["y"][sum(x < q for x in part["x"])] for q in p])
     assert part["kind"] == "beta"
-    q = np.clip(p, part["zero"], 1 - part["zero"])
-    score = part["a"] * np.log(q) - part["b"] * np.log(1 - q) + part["c"]
+    if part["zero"] is None:
+        logs = -np.logaddexp(0, -p), -np.logaddexp(0, p)
+    else:
+        q = np.clip(p, part["zero"], 1 - part["zero"])
+        logs = np.log(q), np.log(1 - q)
+    score = part["a"] * logs[0] - part["b"] * logs[1] + part["c"]
     return (1 - part["w"]) / (1 + np.exp(-score)) + part["w"] / k
 
 
@@ -126,6 +140,11 @@ def test_numpy_reads_what_was_fitted(name):
     np.testing.assert_allclose(
         read(of_two.to_json(), single), of_two.predict_proba(single), atol=1e-9
     )
+    if name == "PriorShift":
+        return
+    for X, labels in ((1000 * logits, y), (1000 * single, y > 1)):
+        scored = fitted(name, X, labels, input="scores")
+        np.testing.assert_allclose(read(scored.to_json(), X), scored.predict_proba(X), atol=1e-9)
 
 
 @pytest.mark.parametrize(
