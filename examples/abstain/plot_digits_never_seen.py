@@ -4,6 +4,8 @@ Digits never seen
 
 A classifier of the digits 0 to 7 meets 8 and 9. It has to answer something; which score notices
 that it should not?
+
+Scores for samples of unseen classes are compared as in Table 4 of [RMD]: :ref:`paper-rmd`.
 """
 
 # %%

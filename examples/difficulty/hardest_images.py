@@ -11,6 +11,8 @@ features of a pre-trained model. The folder has one sub-folder a class::
 The script writes a picture, with the hardest images of every class above its easiest, and the
 full ranking, ``file,class,difficulty``, hardest first. Look at the hardest images for wrong
 labels, several objects, odd views and bad crops. It needs the extras "embeddings" and "plots".
+
+The score is Eq. 5 of [RMD], the picture as in its Figures 1 and 5: :ref:`paper-rmd`.
 """
 
 import argparse

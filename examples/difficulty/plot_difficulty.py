@@ -5,6 +5,8 @@ Is it difficulty?
 A score that calls itself difficulty should predict errors that it has not seen. The relative
 Mahalanobis distance is put to the test: on a map, and against the errors of a classifier that does
 not use it.
+
+The score is Eq. 5 of [RMD], the curve its Figure 2: :ref:`paper-rmd`.
 """
 
 # sphinx_gallery_thumbnail_number = 2

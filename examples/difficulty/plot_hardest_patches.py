@@ -5,6 +5,8 @@ The hardest patches of two photographs
 Patches of a temple and of a flower, labeled by the photograph they come from. Which are typical,
 which could be from either, and which carry the wrong label? For a folder of images and a
 pre-trained model, see :ref:`sphx_glr_auto_examples_difficulty_hardest_images.py`.
+
+The score is Eq. 5 of [RMD], the picture as in its Figure 1: :ref:`paper-rmd`.
 """
 
 # %%

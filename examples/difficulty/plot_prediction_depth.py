@@ -5,6 +5,8 @@ Prediction depth and the four forms of difficulty
 The layer from which a net's neighbors agree with its answer says how hard a sample is. Seen once
 with the sample in the training set and once without, it separates ambiguous samples from samples
 that look like another class.
+
+The depth is that of Section 2.1 of [DEPTH], the plane its Figure 7: :ref:`paper-depth`.
 """
 
 # sphinx_gallery_thumbnail_number = 2

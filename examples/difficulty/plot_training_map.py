@@ -4,6 +4,8 @@ Training dynamics: a data map
 
 What a net says of a sample epoch by epoch shows more than what it says in the end: easy samples
 are learned at once, wrong labels late or never.
+
+When a sample is learned is asked in Section 3.2 of [DEPTH], too: :ref:`paper-depth`.
 """
 
 # %%

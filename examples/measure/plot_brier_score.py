@@ -4,6 +4,8 @@ What is my Brier score made of?
 
 A Brier score mixes two things: how well a model separates classes, and whether its probabilities
 are right. A calibrator can only repair the second.
+
+It is Eq. 3 of [GRA] with both exponents 2: :ref:`paper-gra`.
 """
 
 # %%

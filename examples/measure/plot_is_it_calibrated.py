@@ -45,9 +45,12 @@ for ax, (name, model) in zip(axes.flat, models.items()):
     ReliabilityDisplay.from_predictions(y_test, model.predict_proba(X_test), ax=ax)
     ax.set_title(name)
 
-# %% Numbers ------- The error has an interval, and a test says whether it could be chance. The
-# matrix of both columns is evaluated on the predicted class; ``predict_proba(X)[:, 1]`` alone
-# would be evaluated on the positive class, and give other numbers.
+# %%
+# Numbers
+# -------
+# The error has an interval, and a test says whether it could be chance. The matrix of both
+# columns is evaluated on the predicted class; ``predict_proba(X)[:, 1]`` alone would be evaluated
+# on the positive class, and give other numbers.
 for name, model in models.items():
     proba = model.predict_proba(X_test)
     low, high = calibration_error_interval(y_test, proba, random_state=0)

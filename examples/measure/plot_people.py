@@ -7,10 +7,12 @@ looks as sure as it is right; the same model, evaluated by all ten, is too sure 
 differ.
 """
 
-# %% Ten opinions on every sample ---------------------------- Every sample has true fractions: how
-# many of all people would call it a 0, a 1, a 2. One person is drawn for the label that most data
-# sets have, and ten for soft labels. The model was trained to predict the answer of most people,
-# as is usual: it is sharper than people are.
+# %%
+# Ten opinions on every sample
+# ----------------------------
+# Every sample has true fractions: how many of all people would call it a 0, a 1, a 2. One person
+# is drawn for the label that most data sets have, and ten for soft labels. The model was trained
+# to predict the answer of most people, as is usual: it is sharper than people are.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import softmax
@@ -58,8 +60,11 @@ ax.plot(
 ax.set(xlabel="fraction of the most frequent answer", ylabel="mean", ylim=(0.3, 1.02))
 ax.legend()
 
-# %% Calibrated to people -------------------- A calibrator takes soft labels, too. Fitted to the
-# majority's labels, it makes the model surer still.
+# %%
+# Calibrated to people
+# --------------------
+# A calibrator takes soft labels, too. Fitted to the majority's labels, it makes the model surer
+# still.
 half = np.arange(4000) < 2000
 for name, truth in truths.items():
     scaling = TemperatureScaling().fit(logits[half], truth[half])

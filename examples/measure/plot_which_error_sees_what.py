@@ -3,6 +3,8 @@ Which calibration error sees what?
 ==================================
 
 Four distortions that occur in practice, and six errors. No error sees all of them.
+
+The ECE is Eq. 2 of [GRA]: :ref:`paper-gra`.
 """
 
 # sphinx_gallery_thumbnail_number = 2

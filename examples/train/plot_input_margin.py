@@ -3,6 +3,8 @@ How far is an input from the next class?
 ========================================
 
 Are inputs near the boundary of a network those that it gets wrong?
+
+The margin is that of Section 3.3 of [DEPTH]: :ref:`paper-depth`.
 """
 
 # %%

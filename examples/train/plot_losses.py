@@ -4,11 +4,15 @@ Losses on noisy labels, with error bars
 
 Five losses train the same net on digits of which a tenth is labeled wrong. One run ranks them in
 some order; five runs show which differences are there.
+
+Among them is BSCE-GRA, Eq. 14 of [GRA]: :ref:`paper-gra`.
 """
 
-# %% Five seeds of everything ------------------------ Half of the digits train, a quarter fits the
-# temperature, a quarter evaluates; other digits, other wrong labels and other starting weights for
-# every seed.
+# %%
+# Five seeds of everything
+# ------------------------
+# Half of the digits train, a quarter fits the temperature, a quarter evaluates; other digits,
+# other wrong labels and other starting weights for every seed.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits

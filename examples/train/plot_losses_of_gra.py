@@ -3,6 +3,8 @@ Losses against a known posterior
 ================================
 
 Where the true probabilities are known, which loss gives probabilities that are closest to them?
+
+Equations and tables of [GRA] with their calls: :ref:`paper-gra`.
 """
 
 # %%

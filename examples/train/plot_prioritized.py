@@ -4,6 +4,8 @@ Prioritized training
 
 An epoch on the tenth of the samples that the network, or a target, is least certain of: how far
 off are the probabilities by three losses?
+
+Tables and terms of [PRIO] with their calls: :ref:`paper-prio`.
 """
 
 # %%

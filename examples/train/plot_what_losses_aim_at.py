@@ -4,6 +4,8 @@ What each loss aims at
 
 Given data without end, cross-entropy leads to the true probabilities. Losses that weigh samples by
 their confidence lead elsewhere, and their loss curves show why.
+
+Weights of the loss and of its gradient are Eqs. 4 to 14 of [GRA]: :ref:`paper-gra`.
 """
 
 # sphinx_gallery_thumbnail_number = 2

@@ -4,6 +4,8 @@ Which samples to train on
 
 Is the most uncertain part of the data the best part to train on? With clean labels, and with a
 fifth of them wrong.
+
+The choice by maximum entropy is that of [PRIO]: :ref:`paper-prio`.
 """
 
 # %%

@@ -9,9 +9,12 @@ what it gains, over five seeds.
 ``make demo`` runs this file; the table and the pictures are written to ``demo_output/``.
 """
 
-# %% Data ---- Half of the 1797 digits train, with a fifth of their labels wrong. A quarter with
-# checked labels fits temperature and threshold. The last quarter only evaluates. Every seed has
-# another split, other wrong labels and other starting weights.
+# %%
+# Data
+# ----
+# Half of the 1797 digits train, with a fifth of their labels wrong. A quarter with checked labels
+# fits temperature and threshold. The last quarter only evaluates. Every seed has another split,
+# other wrong labels and other starting weights.
 import csv
 from pathlib import Path
 from time import perf_counter

@@ -117,7 +117,7 @@ def difficulty_weights(
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
-       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023. Calls: :ref:`paper-rmd`.
 
     Examples
     --------
@@ -296,7 +296,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
-       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023. Calls: :ref:`paper-rmd`.
 
     Examples
     --------

@@ -121,7 +121,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
-       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023. Calls: :ref:`paper-rmd`.
     .. [2] M. Mueller, M. Hein, "Mahalanobis++: Improving OOD Detection via Feature
        Normalization", ICML 2025.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from math import ceil
 from numbers import Integral
@@ -10,12 +10,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import check_mask
-from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context
+from ..utils._arrays import check_has, check_mask
+from ..utils._compat import HasMethods, Interval, StrOptions, _check_feature_names_in, _fit_context
 from ..utils._output import warn
 from ._base import DifficultyMixin, RequiresLabels
 from ._neighbors import NeighborSearch, NeighborVote, drop
@@ -30,9 +33,9 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
     """Difficulty as the layer from which probes agree with the network's prediction.
 
     Probes stand at the input, at layers of the network and at its softmax output. A probe is a
-    vote of the k nearest training samples there. The prediction depth of a sample is the first
-    probe from which on all agree with the network [1]_. **Larger = harder**; NaN if the last probe
-    disagrees.
+    vote of the k nearest training samples there, or a classifier of the activations. The
+    prediction depth of a sample is the first probe from which on all agree with the network [1]_.
+    **Larger = harder**; NaN if the last probe disagrees.
 
     Distances are exact and do not depend on the batch size. Activations of the training samples
     are kept, 4 bytes for each feature; those of samples to score are computed in blocks.
@@ -97,7 +100,8 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
     layer_names_ : list of str
         The probes in the order of the layers, from ``"input"`` to ``"softmax"``.
     probes_ : list
-        The fitted probe of every layer.
+        The fitted probe of every layer; of a classifier, with the classes as positions in
+        `classes_`.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Number of features and, where the input has them, their names.
 
@@ -116,7 +120,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Secs. 2.1 and 4, Appendix A.5.
+       Difficulty", NeurIPS 2021, Secs. 2.1 and 4, Appendix A.5. Calls: :ref:`paper-depth`.
 
     Examples
     --------
@@ -138,6 +142,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         "estimator": "no_validation",
         "layers": [StrOptions({"auto"}), "array-like"],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "probe": [StrOptions({"neighbors", "logistic"}), HasMethods(["fit", "predict"])],
         "metric": [str, callable],
         "exclude_self": ["boolean"],
         "algorithm": [StrOptions({"auto", "faiss", "brute"})],
@@ -156,6 +161,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         *,
         layers: str | Sequence[str] = "auto",
         n_neighbors: int = 30,
+        probe: Any = "neighbors",
         metric: str | Callable = "euclidean",
         exclude_self: bool = False,
         algorithm: str = "auto",
@@ -170,6 +176,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         self.estimator = estimator
         self.layers = layers
         self.n_neighbors = n_neighbors
+        self.probe = probe
         self.metric = metric
         self.exclude_self = exclude_self
         self.algorithm = algorithm
@@ -206,10 +213,11 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         """
         is_undefined = self._fit_probes(X, y, sample_weight)
         if is_undefined.mean() > 0.5:
+            sizes = f", with classes larger than n_neighbors={self.n_neighbors}"
             warn(
                 f"The depth is undefined for {is_undefined.sum()} of {len(is_undefined)} training "
-                "samples, where the last probe disagrees with the network: is it trained, with "
-                f"classes larger than n_neighbors={self.n_neighbors}?"
+                "samples, where the last probe disagrees with the network: is it trained"
+                f"{sizes if self._votes() else ''}?"
             )
         return self
 
@@ -279,7 +287,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         return self._answers(X, y)[0]
 
     def probe_predict_proba(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Class probabilities of every probe: fractions of the votes.
+        """Class probabilities of every probe: fractions of the votes, or those of a classifier.
 
         Parameters
         ----------
@@ -290,7 +298,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         proba : ndarray of shape (n_samples, n_layers, n_classes)
             In the order of `layer_names_` and `classes_`.
         """
-        return self._ask(X, y, NeighborVote.proba)[0]
+        return self._ask(X, y, "proba")[0]
 
     def probe_score(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
         """Accuracy of every probe: the inference learning curve.
@@ -343,6 +351,18 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         random_state = check_random_state(self.random_state)
         X, labels = check_samples(self, unfrozen(self.estimator), X, y)
         self.classes_, y_encoded = np.unique(labels, return_inverse=True)
+        votes = self._votes()
+        if self.exclude_self and not votes:
+            raise ValueError(
+                "exclude_self must be False unless probe='neighbors': a classifier cannot leave "
+                f"out a sample that it was fitted to, got probe={self.probe!r}."
+            )
+        if votes and self.n_neighbors + self.exclude_self > len(labels):
+            limit = "n_samples - 1" if self.exclude_self else "n_samples"
+            raise ValueError(
+                f"n_neighbors must be at most {limit}, got {self.n_neighbors} with "
+                f"n_samples={len(labels)}."
+            )
         search = NeighborSearch(
             self.n_neighbors,
             metric=self.metric,
@@ -350,19 +370,13 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
             n_jobs=self.n_jobs,
             name="Activations",
         )
-        if self.n_neighbors + self.exclude_self > len(labels):
-            limit = "n_samples - 1" if self.exclude_self else "n_samples"
-            raise ValueError(
-                f"n_neighbors must be at most {limit}, got {self.n_neighbors} with "
-                f"n_samples={len(labels)}."
-            )
         self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
         self._reader = ActivationReader(
             unfrozen(self.estimator_),
             X,
             self.classes_,
-            # Other metrics are searched by scikit-learn, which needs arrays.
-            as_tensors=self.metric in ("euclidean", "cosine"),
+            # Other metrics are searched by scikit-learn, which needs arrays, as classifiers do.
+            as_tensors=votes and self.metric in ("euclidean", "cosine"),
             layers=self.layers,
             pooling=self.pooling,
             batch_size=self.batch_size,
@@ -374,11 +388,28 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         # Positions make a copy: a slice would keep the whole layer in memory.
         checked = np.arange(0, len(final), ceil(len(final) / MAX_CHECKED))
         last_layer = layers[-1][checked]
-        self.probes_: list[NeighborVote] = []
+        self.probes_: list[Any] = []
         while layers:  # emptied on the way: large activations are not kept twice
-            vote = NeighborVote(copy(search))
-            self.probes_.append(vote.fit(layers.pop(0), y_encoded))
+            layer = layers.pop(0)
+            if votes:
+                self.probes_.append(NeighborVote(copy(search)).fit(layer, y_encoded))
+            else:
+                self.probes_.append(self._classifier().fit(layer, y_encoded))
         return self.classes_[self.probes_[-1].predict(last_layer)] != final[checked]
+
+    def _votes(self) -> bool:
+        """Return whether the probes are votes of neighbors."""
+        return isinstance(self.probe, str) and self.probe == "neighbors"
+
+    def _gives_proba(self) -> bool:
+        """Return whether the fitted probes have probabilities."""
+        return self._votes() or hasattr(self.probes_[0], "predict_proba")
+
+    def _classifier(self) -> Any:
+        """Return a new classifier that is a probe."""
+        if isinstance(self.probe, str):
+            return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        return clone(self.probe)
 
     def _depth(
         self, predictions: NDArray, final: NDArray, y: ArrayLike | None
@@ -391,26 +422,28 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
 
     def _answers(self, X: Any, y: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Return the labels predicted by the probes (n, L) and by the network (n,)."""
-        encoded, final = self._ask(X, y, NeighborVote.winner)
+        encoded, final = self._ask(X, y, "winner")
         return self.classes_[encoded], final
 
-    def _ask(
-        self, X: Any, y: ArrayLike | None, of_votes: Callable[..., NDArray]
-    ) -> tuple[NDArray, NDArray]:
-        """Return the results of the votes (n, L, ...), and the labels by the network (n,)."""
+    def _ask(self, X: Any, y: ArrayLike | None, wanted: str) -> tuple[NDArray, NDArray]:
+        """Return what the probes predict (n, L, ...), and the labels by the network (n,).
+
+        Wanted is the "winner", a position in `classes_`, or "proba", one number for each class.
+        """
         X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
+        of_layers = self._of_votes if self._votes() else self._of_classifiers
         found, final = [], []
         for block, (layers, answers) in self._reader.read(X):
             labels = None if y_encoded is None else y_encoded[block]
-            of_layers = [of_votes(*voters) for voters in self._voters(layers, labels)]
-            found.append(np.stack(of_layers, axis=1))
+            found.append(np.stack(of_layers(layers, labels, wanted), axis=1))
             final.append(answers)
         return np.concatenate(found), np.concatenate(final)
 
-    def _voters(
-        self, layers: list[Any], y_encoded: NDArray | None
-    ) -> Iterator[tuple[NeighborVote, NDArray]]:
-        """Yield the probe of every layer and the neighbors (n, k) that vote there."""
+    def _of_votes(
+        self, layers: list[Any], y_encoded: NDArray | None, wanted: str
+    ) -> list[NDArray]:
+        """Return the results of the votes of neighbors for a block, layer by layer."""
+        found: list[NDArray] = []
         itself = None
         for probe, layer in zip(self.probes_, layers):
             neighbors = probe.search.kneighbors(layer, one_more=self.exclude_self)
@@ -419,4 +452,19 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
                     # In the input, the first layer: later ones may map many samples to one point.
                     itself = probe.find_self(layer, neighbors, y_encoded)
                 neighbors = drop(neighbors, itself)
-            yield probe, neighbors
+            found.append(getattr(probe, wanted)(neighbors))
+        return found
+
+    def _of_classifiers(
+        self, layers: list[Any], y_encoded: NDArray | None, wanted: str
+    ) -> list[NDArray]:
+        """Return the predictions of classifiers for a block, layer by layer."""
+        if wanted == "winner":
+            return [probe.predict(layer) for probe, layer in zip(self.probes_, layers)]
+        found = []
+        for probe, layer in zip(self.probes_, layers):
+            check_has(probe, "predict_proba", name="probe", what="a classifier with probabilities")
+            proba = np.zeros((len(layer), len(self.classes_)))
+            proba[:, probe.classes_] = probe.predict_proba(layer)
+            found.append(proba)
+        return found

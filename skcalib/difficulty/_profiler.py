@@ -21,7 +21,7 @@ from ..utils._arrays import check_weights
 from ..utils._backends import is_on_accelerator, to_host
 from ..utils._compat import HasMethods, Interval, _fit_context, _safe_indexing, validate_parameters
 from ..utils._estimators import get_last_step
-from ..utils._labels import as_labels, check_labels_like, encode_groups, find_positions
+from ..utils._labels import as_labels, check_labels_like, encode, encode_groups
 from ..utils._output import as_table, get_row_index
 from ._base import RequiresLabels
 from ._networks import (
@@ -53,12 +53,16 @@ class Plan(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """The results of a network for every sample, (n,), and the classes by its probes, (n, L)."""
+    """The results of a network for every sample, (n,), and the classes by its probes, (n, L).
+
+    Class probabilities of the probes, (n_held_out, L, K), are those of the held-out samples.
+    """
 
     predictions: NDArray
     depth: NDArray
     iteration_learned: NDArray
     probe_votes: NDArray
+    held_out_proba: NDArray
     layer_names: list[str]
 
 
@@ -104,12 +108,20 @@ def run_repeat(
     by_probe, final = fitted._answers(X, y)
     depth = fitted._depth(by_probe, final, y)
     classes = np.unique(y)
+    rows = np.flatnonzero(plan.held_out)
+    layers = len(fitted.layer_names_)
+    proba = np.zeros((len(rows), layers, len(classes)), dtype=np.float32)
+    if fitted._gives_proba():
+        known = np.searchsorted(classes, fitted.classes_)  # all but classes without a probe sample
+        proba[..., known] = fitted.probe_predict_proba(_safe_indexing(X, rows), y[rows])
+    else:
+        proba[:] = np.nan
     # One byte for each vote, up to 256 classes.
     votes = np.searchsorted(classes, by_probe).astype(np.min_scalar_type(len(classes) - 1))
     # Without a record of epochs the iteration is NaN.
     unknown = np.full(len(y), np.nan)
     learned = iteration_learned(history, final=predictions) if history else unknown
-    return Repeat(predictions, depth, learned, votes, fitted.layer_names_)
+    return Repeat(predictions, depth, learned, votes, proba, fitted.layer_names_)
 
 
 class DifficultyProfiler(RequiresLabels, BaseEstimator):
@@ -178,6 +190,9 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         Epochs from which the prediction stays the final one.
     probe_votes_ : ndarray of unsigned int of shape (n_repeats, n_samples, n_layers)
         Predictions of every probe of every network, as positions in `classes_`.
+    held_out_proba_ : ndarray of shape (n_samples, n_layers, n_classes), float32
+        Mean class probabilities of the probes, fractions of votes, in the networks that held the
+        sample out; NaN for a `probe` without `predict_proba`.
     layer_names_ : list of str
         The probes, as in :class:`PredictionDepthScorer`.
     classes_ : ndarray of shape (n_classes,)
@@ -197,7 +212,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Secs. 2.2 and 4.
+       Difficulty", NeurIPS 2021, Secs. 2.2 and 4. Calls: :ref:`paper-depth`.
 
     Examples
     --------
@@ -313,6 +328,10 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
             delayed(run)(plan, scorer, self.n_probe_samples, X, labels, weight) for plan in planned
         )
         self.held_out_ = np.stack([plan.held_out for plan in planned])
+        total = np.zeros((len(labels), *repeats[0].held_out_proba.shape[1:]), dtype=np.float32)
+        for plan, repeat in zip(planned, repeats):
+            total[plan.held_out] += repeat.held_out_proba
+        self.held_out_proba_ = total / self.held_out_.sum(axis=0)[:, np.newaxis, np.newaxis]
         self.predictions_, self.depth_, self.iteration_learned_, self.probe_votes_ = (
             np.stack(values) for values in list(zip(*repeats))[:4]
         )
@@ -337,13 +356,13 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         return scorer
 
     def layer_agreement(
-        self, labels: ArrayLike, *, held_out: bool = True
+        self, labels: ArrayLike, *, held_out: bool = True, n_closest: int | None = None
     ) -> dict[str, NDArray[np.float64]]:
         """Fraction of probes that agree with `labels`, by layer and by form of difficulty.
 
         If `labels` are those of the samples, this is the accuracy of the probes. If they are the
         column ``consensus_class`` of `profile_`, it is the agreement with the consensus (Fig. 8 of
-        the paper).
+        the paper, dotted).
 
         Parameters
         ----------
@@ -351,6 +370,9 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
             A label for every sample of `fit`.
         held_out : bool, default=True
             Whether to use the networks that held a sample out, or those that trained on it.
+        n_closest : int, default=None
+            Number of samples of each form, those with the smallest ``corner_distance``: 100 in the
+            paper. None takes all.
 
         Returns
         -------
@@ -358,20 +380,59 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
             For every form of difficulty that some sample has, in the order of `layer_names_`.
             In [0, 1].
         """
-        check_is_fitted(self)
-        codes = find_positions(
-            check_labels_like(
-                labels, name="labels", n_samples=self.held_out_.shape[1], like=self.classes_
-            ),
-            self.classes_,
-        )
+        codes = self._codes(labels)
         agree = self.probe_votes_ == codes[:, np.newaxis]
         asked = self.held_out_ if held_out else ~self.held_out_
-        forms = np.asarray(self.profile_["difficulty_type"])
         return {
-            form: agree[:, forms == form][asked[:, forms == form]].mean(axis=0)
+            form: agree[:, rows][asked[:, rows]].mean(axis=0)
+            for form, rows in self._samples_of_forms(n_closest).items()
+            if asked[:, rows].any()
+        }
+
+    def layer_confidence(
+        self, labels: ArrayLike, *, n_closest: int | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Mean confidence of held-out probes in `labels`, by layer and by form of difficulty.
+
+        Of a vote, the confidence is the fraction of neighbors with that label (Fig. 8 of the
+        paper, solid: with the labels of the samples on the left, and with the column
+        ``consensus_class`` of `profile_` on the right).
+
+        Parameters
+        ----------
+        labels, n_closest : of :meth:`layer_agreement`
+
+        Returns
+        -------
+        confidence : dict of str to ndarray of shape (n_layers,)
+            For every form of difficulty that some sample has, in the order of `layer_names_`.
+            In [0, 1].
+        """
+        codes = self._codes(labels)
+        confidence = self.held_out_proba_[np.arange(len(codes)), :, codes]
+        return {
+            form: confidence[rows].mean(axis=0, dtype=np.float64)
+            for form, rows in self._samples_of_forms(n_closest).items()
+        }
+
+    def _codes(self, labels: ArrayLike) -> NDArray[np.intp]:
+        """Return labels, one for every sample, as positions in `classes_`."""
+        check_is_fitted(self)
+        n_samples = self.held_out_.shape[1]
+        checked = check_labels_like(labels, name="labels", n_samples=n_samples, like=self.classes_)
+        return encode(checked, self.classes_, name="labels")
+
+    def _samples_of_forms(self, n_closest: int | None) -> dict[str, NDArray[np.intp]]:
+        """Return the samples of every form, the closest to its corner first."""
+        whole = isinstance(n_closest, Integral) and not isinstance(n_closest, bool)
+        if n_closest is not None and not (whole and n_closest >= 1):
+            raise ValueError(f"n_closest must be an integer >= 1 or None, got {n_closest!r}.")
+        forms = np.asarray(self.profile_["difficulty_type"])
+        order = np.argsort(np.asarray(self.profile_["corner_distance"]), kind="stable")
+        return {
+            form: order[forms[order] == form][:n_closest]
             for form in np.unique(forms).tolist()
-            if form != "undefined" and asked[:, forms == form].any()
+            if form != "undefined"
         }
 
     def _n_test(self, n_samples: int, what: str) -> int:

@@ -16,6 +16,7 @@ from ..utils._labels import (
     check_labels_like,
     find_positions,
     match_columns,
+    shorten,
 )
 from ..utils._proba import check_proba_matrix, check_values
 
@@ -101,7 +102,7 @@ def consensus_class(
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 2.2.
+       Difficulty", NeurIPS 2021, Sec. 2.2. Calls: :ref:`paper-depth`.
 
     Examples
     --------
@@ -236,7 +237,9 @@ def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.where(agrees[-1], steps, np.nan)
 
 
-def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None) -> NDArray:
+def iteration_learned(
+    predictions: ArrayLike, *, final: ArrayLike | None = None, steps: ArrayLike | None = None
+) -> NDArray:
     """Step from which the prediction of a sample stays the final one; larger = harder.
 
     The smallest t such that the prediction at every step >= t equals the final prediction
@@ -248,13 +251,16 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
         Predicted labels through the training; the first step is the untrained network.
     final : array-like of shape (n_samples,), default=None
         Labels predicted by the network that is kept; None means those of the last step.
+    steps : array-like of shape (n_steps,), default=None
+        The number that the result has for each row of `predictions`, in increasing order, such as
+        ``TrainingDynamics.step_``, batches; None: 0, 1, ..., n_steps - 1.
 
     Returns
     -------
     step : ndarray of shape (n_samples,)
-        From 0 (predicted by the untrained network and ever since) to n_steps - 1; NaN where the
-        last step differs from `final`. To compare trainings of different length, divide by the
-        95th percentile, as the paper does.
+        From 0 (predicted by the untrained network and ever since) to the last of `steps`; NaN
+        where the last step differs from `final`. To compare trainings of different length, divide
+        by the 95th percentile, as the paper does.
 
     See Also
     --------
@@ -267,12 +273,23 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
     >>> from skcalib.difficulty.training_dynamics import iteration_learned
     >>> iteration_learned([[0, 1, 1], [0, 0, 1], [0, 1, 0]])
     array([0., 2., 2.])
+    >>> iteration_learned([[0, 1, 1], [0, 0, 1], [0, 1, 0]], steps=[0, 5, 10])
+    array([ 0., 10., 10.])
     """
     history = as_label_matrix(predictions, name="predictions")
     last = history[-1]
     if final is not None:
         last = check_labels_like(final, name="final", n_samples=len(last), like=history)
-    return steps_to_agreement(history == last)
+    learned = steps_to_agreement(history == last)
+    if steps is None:
+        return learned
+    numbers = as_floats(steps, name="steps")
+    if numbers.shape != (len(history),) or not (np.diff(numbers) > 0).all():
+        raise ValueError(
+            f"steps must hold {len(history)} increasing numbers, one for every row of "
+            f"predictions, got {shorten(steps)}."
+        )
+    return np.interp(learned, np.arange(len(history)), numbers)
 
 
 def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike) -> NDArray:
@@ -302,7 +319,7 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 2.1.
+       Difficulty", NeurIPS 2021, Sec. 2.1. Calls: :ref:`paper-depth`.
 
     Examples
     --------
@@ -658,7 +675,7 @@ def difficulty_quadrant(
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
        Difficulty", NeurIPS 2021, Sec. 4. The paper reads the four corners of the plane and gives
-       no threshold.
+       no threshold. Calls: :ref:`paper-depth`.
 
     Examples
     --------

@@ -72,7 +72,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Appendix A.5.
+       Difficulty", NeurIPS 2021, Appendix A.5. Calls: :ref:`paper-depth`.
 
     Examples
     --------

@@ -228,7 +228,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
-       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023. Calls: :ref:`paper-rmd`.
 
     Examples
     --------

@@ -163,7 +163,7 @@ class LabelSmoothingLoss(CalibrationLoss):
     .. [1] C. Szegedy, V. Vanhoucke, S. Ioffe, J. Shlens, Z. Wojna, "Rethinking the Inception
        Architecture for Computer Vision", CVPR 2016, Sec. 7.
     .. [2] G. Tata, G. K. Gudur, G. Chennupati, M. E. Khan, "Can Calibration Improve Sample
-       Prioritization?", NeurIPS Workshop 2022.
+       Prioritization?", NeurIPS Workshop 2022. Calls: :ref:`paper-prio`.
 
     Examples
     --------
@@ -460,7 +460,7 @@ class ZeroHingeLoss(WeightedLoss):
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, App. A.7.
+       Difficulty", NeurIPS 2021, App. A.7. Calls: :ref:`paper-depth`.
 
     Examples
     --------

@@ -104,7 +104,7 @@ class FocalLoss(CalibrationLoss):
     .. [2] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
        Neural Networks using Focal Loss", NeurIPS 2020.
     .. [3] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+       CVPR 2025. Calls: :ref:`paper-gra`.
 
     Examples
     --------
@@ -428,7 +428,7 @@ class DualFocalLoss(CalibrationLoss):
     ----------
     .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
     .. [2] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+       CVPR 2025. Calls: :ref:`paper-gra`.
 
     Examples
     --------

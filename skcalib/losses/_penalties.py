@@ -134,7 +134,7 @@ class EntropyRegularizedLoss(CalibrationLoss):
     .. [1] G. Pereyra, G. Tucker, J. Chorowski, L. Kaiser, G. Hinton, "Regularizing Neural Networks
        by Penalizing Confident Output Distributions", ICLR Workshop 2017.
     .. [2] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
-       Models for Reliable Prediction", NeurIPS 2023.
+       Models for Reliable Prediction", NeurIPS 2023. Calls: :ref:`paper-rmd`.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class DifficultyAwareLoss(CalibrationLoss):
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
-       Models for Reliable Prediction", NeurIPS 2023, Eq. 9.
+       Models for Reliable Prediction", NeurIPS 2023, Eq. 9. Calls: :ref:`paper-rmd`.
 
     Examples
     --------

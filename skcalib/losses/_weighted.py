@@ -159,7 +159,7 @@ class BSCELoss(CalibrationLoss):
     References
     ----------
     .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+       CVPR 2025. Calls: :ref:`paper-gra`.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class BSCEGRALoss(BSCELoss):
     References
     ----------
     .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025, Eq. 10.
+       CVPR 2025, Eq. 10. Calls: :ref:`paper-gra`.
 
     Examples
     --------
@@ -356,7 +356,7 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     References
     ----------
     .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025, Eq. 10.
+       CVPR 2025, Eq. 10. Calls: :ref:`paper-gra`.
 
     Examples
     --------

@@ -253,7 +253,7 @@ def generalized_brier_score(
     References
     ----------
     .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+       CVPR 2025. Calls: :ref:`paper-gra`.
 
     Examples
     --------

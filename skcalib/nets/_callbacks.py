@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from skorch.callbacks import Callback, EpochScoring
 from skorch.utils import to_numpy
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from ..metrics._registry import AnyMetric, find_metric, get_metric
 from ..utils._estimators import has_argument
@@ -24,34 +26,45 @@ _FIELDS = ("prediction", "confidence", "margin", "entropy")
 
 
 class TrainingDynamics(Callback):
-    """Record prediction, confidence, margin and entropy of every sample after every epoch.
+    """Record prediction, confidence, margin and entropy of every sample through a training.
 
     Functions of :mod:`skcalib.difficulty.training_dynamics` turn the record into difficulties
     (:func:`~skcalib.difficulty.training_dynamics.iteration_learned`,
     :func:`~skcalib.difficulty.training_dynamics.forgetting_events`, ...). Another training can
     rank its samples by ``entropy_``, the ``target`` of its prioritizer. Column i is sample i of
     `fit`, held out for validation or not. One forward pass in evaluation mode makes a row, before
-    the first epoch and after every epoch. A row takes 13 bytes per sample for up to 127 classes.
+    the first epoch and after every epoch or every few steps. A row takes 13 bytes per sample for
+    up to 127 classes.
+
+    Parameters
+    ----------
+    every : "epoch" or int, default="epoch"
+        When to record: after every epoch, or after so many steps of the optimizer (batches), 1 or
+        more, and at the end of a fit. The iteration learned of [1]_ counts steps. The `target` of
+        a prioritizer needs one row for every epoch.
 
     Attributes
     ----------
-    prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
+    prediction_ : ndarray of shape (n_rows, n_samples), int8, int16 or int32
         Predicted classes, as positions in the net's ``classes_``. Row 0 is the untrained network:
-        n_steps = n_epochs + 1.
-    confidence_ : ndarray of shape (n_steps, n_samples), float32
+        n_rows = n_epochs + 1 by epochs.
+    confidence_ : ndarray of shape (n_rows, n_samples), float32
         Probability of the label, in [0, 1].
-    margin_ : ndarray of shape (n_steps, n_samples), float32
+    margin_ : ndarray of shape (n_rows, n_samples), float32
         Logit of the label minus the largest other logit; positive = correct. Its mean over the
-        steps is the area under the margin.
-    entropy_ : ndarray of shape (n_steps, n_samples), float32
+        rows is the area under the margin.
+    entropy_ : ndarray of shape (n_rows, n_samples), float32
         Predictive entropy in nats, larger = less certain.
+    step_ : ndarray of shape (n_rows,), int
+        Number of steps of the optimizer before each row, for the `steps` of
+        :func:`~skcalib.difficulty.training_dynamics.iteration_learned`.
     label_ : ndarray of shape (n_samples,)
         Labels, as positions in the net's ``classes_``.
 
     Raises
     ------
     ValueError
-        In `fit`, if the labels of the samples are not known.
+        In `fit`, if `every` is not as described, or the labels of the samples are not known.
 
     See Also
     --------
@@ -64,6 +77,11 @@ class TrainingDynamics(Callback):
     A second `fit` with ``warm_start=True``, or another `partial_fit`, on the same samples
     continues the record; another number of samples starts a new one.
 
+    References
+    ----------
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 3.2. Calls: :ref:`paper-depth`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -74,13 +92,20 @@ class TrainingDynamics(Callback):
     >>> net = CalibratedNetClassifier(MLP, max_epochs=4, callbacks=[dynamics], random_state=0)
     >>> dynamics.prediction_.shape if net.fit(X, y) else None
     (5, 150)
-    >>> iteration_learned(dynamics.prediction_).shape
+    >>> dynamics.step_
+    array([ 0,  5, 10, 15, 20])
+    >>> iteration_learned(dynamics.prediction_, steps=dynamics.step_).shape
     (150,)
     """
 
+    def __init__(self, *, every: int | str = "epoch") -> None:
+        self.every = every
+
     def initialize(self) -> Self:
         """Delete the record, as the net resets its weights."""
-        self._steps_: list[dict[str, NDArray[Any]]] = []
+        self._rows_: list[dict[str, NDArray[Any]]] = []
+        self._steps_: list[int] = []
+        self._n_steps_ = 0
         return self
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
@@ -102,26 +127,49 @@ class TrainingDynamics(Callback):
         TypeError
             If the net is no :class:`CalibratedNetClassifier`.
         ValueError
-            If `y` is None.
+            If `y` is None, or `every` neither "epoch" nor a number of steps.
         """
         if not isinstance(net, TrainingLoop):
             raise TypeError(
                 "net must be a CalibratedNetClassifier for TrainingDynamics, got "
                 f"{type(net).__name__}."
             )
+        whole = isinstance(self.every, Integral) and not isinstance(self.every, bool)
+        if self.every != "epoch" and not (whole and self.every >= 1):  # type: ignore[operator]
+            raise ValueError(
+                "every must be 'epoch' or a number of steps, an int of 1 or more, got "
+                f"{self.every!r}."
+            )
         if y is None:
             raise ValueError(
                 "y must be given to fit for TrainingDynamics, which needs the labels of all "
                 "samples, got None."
             )
-        if self._steps_ and len(self._steps_[0]["margin"]) != skorch.dataset.get_len(X):
+        if self._rows_ and len(self._rows_[0]["margin"]) != skorch.dataset.get_len(X):
             self.initialize()  # other data
         self.label_ = net._encoded(y)
-        if not self._steps_:
+        if not self._rows_:
             self._record(net, net.get_dataset(X, y))
 
-    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Record all samples.
+    def on_batch_end(self, net: Any, *, training: bool, **kwargs: Any) -> None:
+        """Count a step, and record all samples where its turn has come.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        training : bool
+            Whether the batch was one of training.
+        **kwargs : dict
+            Further arguments of skorch.
+        """
+        if training:
+            self._n_steps_ += 1
+            if self.every != "epoch" and self._n_steps_ % self.every == 0:  # type: ignore[operator]
+                self._record(net, net._fit_.split.dataset)
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Record the trained network, unless the last row is its own.
 
         Parameters
         ----------
@@ -130,7 +178,21 @@ class TrainingDynamics(Callback):
         **kwargs : dict
             Further arguments of skorch.
         """
-        self._record(net, net._fit_.split.dataset)
+        if self.every != "epoch" and self._steps_[-1] < self._n_steps_:
+            self._record(net, net._fit_.split.dataset)
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Record all samples, with ``every="epoch"``.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net that trains.
+        **kwargs : dict
+            Further arguments of skorch.
+        """
+        if self.every == "epoch":
+            self._record(net, net._fit_.split.dataset)
 
     prediction_ = property(
         lambda self: self._recorded("prediction"),
@@ -144,17 +206,25 @@ class TrainingDynamics(Callback):
         doc="Logit of the label minus the largest other logit.",
     )
     entropy_ = property(lambda self: self._recorded("entropy"), doc="Predictive entropy in nats.")
+    step_ = property(
+        lambda self: np.array(self._recorded("step")),
+        doc="Number of steps of the optimizer before each row.",
+    )
 
-    def _recorded(self, field: str) -> NDArray[Any]:
-        """Return a field of all steps, (n_steps, n_samples)."""
-        if not getattr(self, "_steps_", None):
+    def _recorded(self, field: str) -> Any:
+        """Return a field of all rows, (n_rows, n_samples), or their steps."""
+        if not getattr(self, "_rows_", None):
             raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
-        return np.stack([step[field] for step in self._steps_])
+        return self._steps_ if field == "step" else np.stack([row[field] for row in self._rows_])
 
     def _record(self, net: Any, dataset: Any) -> None:
-        """Append a step: all fields of the samples of `dataset`, by a pass in evaluation mode."""
+        """Append a row: all fields of the samples of `dataset`, by a pass in evaluation mode."""
         measured, n_done = [], 0  # batches of the whole dataset come in the order of its samples
-        for batch in net.get_iterator(dataset, ranking=True):
+        iterator = net.get_iterator(dataset, ranking=True)
+        if isinstance(iterator, DataLoader) and iterator.generator is None:
+            # A loader draws a seed: from torch's own generator, it would change the training.
+            iterator.generator = torch.Generator()
+        for batch in iterator:
             logits = first_output(net.evaluation_step(batch)).detach().float()
             label = torch.from_numpy(self.label_[n_done : n_done + len(logits)])
             measured.append(_measures(logits, label.to(logits.device)))
@@ -164,7 +234,8 @@ class TrainingDynamics(Callback):
         whole = next(t for t in integers if len(net.classes_) <= np.iinfo(t).max)
         dtypes = whole, *[np.float32] * 3
         values = zip(_FIELDS, np.concatenate(measured, axis=1), dtypes)
-        self._steps_.append({name: value.astype(dtype) for name, value, dtype in values})
+        self._rows_.append({name: value.astype(dtype) for name, value, dtype in values})
+        self._steps_.append(self._n_steps_)
 
 
 def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:

@@ -289,10 +289,10 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
             kept = next((p.dtype for p in self.module_.parameters()), None)
             x = x.double() if kept == torch.float64 else x
         if self.mixed_precision is None:
-            return _plain(super().infer(x, **fit_params))
+            return as_logits(super().infer(x, **fit_params))
         device = next(self.module_.parameters()).device.type
         with torch.autocast(device, dtype=torch.bfloat16):
-            return _plain(super().infer(x, **fit_params))
+            return as_logits(super().infer(x, **fit_params))
 
     def _forget_features(self) -> None:
         """Delete the number and names of the features of earlier data."""
@@ -456,7 +456,7 @@ def first_output(output: Any) -> Tensor:
     return output[0] if isinstance(output, tuple) else output
 
 
-def _plain(output: Any) -> Any:
+def as_logits(output: Any) -> Any:
     """Return tensors and tuples, which skorch takes, as they are; else `logits` of the output."""
     if isinstance(output, Tensor | tuple):
         return output

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..utils._compat import set_training
-from ._components import first_output
+from ._components import as_logits, first_output
 from ._loop import TrainingLoop
 
 # A multi-layer perceptron.
@@ -104,7 +104,9 @@ class MLP(nn.Module):
 # How far an input is from the next class.
 
 
-def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
+def adversarial_input_margin(
+    net: TrainingLoop | nn.Module, X: Any, *, batch_size: int = 256
+) -> NDArray[np.floating]:
     """Estimate the distance of every input to the decision boundary of a network.
 
     The smallest step that changes the predicted class i, to first order: ``min over j != i of
@@ -113,10 +115,15 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
 
     Parameters
     ----------
-    net : CalibratedNetClassifier
-        A fitted net whose module takes one tensor of floating-point numbers.
-    X : array-like of shape (n_samples, ...), or dataset
-        Inputs, as the net takes them.
+    net : CalibratedNetClassifier or torch.nn.Module
+        A fitted net whose module takes one tensor of floating-point numbers; or a module that
+        gives logits, or what has them as ``logits``. A module runs in evaluation mode, and is as
+        before afterwards.
+    X : array-like or Tensor of shape (n_samples, ...), or dataset
+        Inputs, as the net takes them. A module gets them as tensors of its own floating-point
+        type, on its device; a dataset is for a net.
+    batch_size : int, default=256
+        Number of samples that a module gets at a time; a net has its own.
 
     Returns
     -------
@@ -127,8 +134,10 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
     ------
     sklearn.exceptions.NotFittedError
         If the net is not fitted.
+    TypeError
+        If `net` is neither a net nor a module.
     ValueError
-        If the batches of X are not floating-point tensors.
+        If the batches of X are not floating-point tensors, or `batch_size` is below 1.
 
     See Also
     --------
@@ -138,7 +147,7 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
     References
     ----------
     .. [1] R. J. N. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 3.3.
+       Difficulty", NeurIPS 2021, Sec. 3.3. Calls: :ref:`paper-depth`.
     .. [2] Y. Jiang, D. Krishnan, H. Mobahi, S. Bengio, "Predicting the Generalization Gap in Deep
        Networks with Margin Distributions", ICLR 2019, Eq. 3.
 
@@ -151,19 +160,51 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
     >>> adversarial_input_margin(net, X).shape
     (150,)
     """
-    if not isinstance(net, TrainingLoop):
-        raise TypeError(f"net must be a CalibratedNetClassifier, got {type(net).__name__}.")
-    net.check_is_fitted()
-    set_training(net, False)
+    _check_size("batch_size", batch_size)
+    if isinstance(net, TrainingLoop):
+        net.check_is_fitted()
+        set_training(net, False)
+        batches = (batch for batch, _ in net.get_iterator(net.get_dataset(X)))
+        return _margins(batches, net.infer)
+    if not isinstance(net, nn.Module):
+        raise TypeError(
+            "net must be a CalibratedNetClassifier or a torch.nn.Module, got "
+            f"{type(net).__name__}."
+        )
+    parameter = next((p for p in net.parameters() if p.is_floating_point()), torch.zeros(()))
+    inputs = X if isinstance(X, Tensor) else torch.as_tensor(np.asarray(X))
+    if not inputs.is_complex() and not isinstance(X, Tensor):  # integers are numbers, in an array
+        inputs = inputs.to(parameter.dtype)
+    if inputs.ndim == 0 or len(inputs) == 0:
+        raise ValueError(f"X must have a row for every sample, got shape {tuple(inputs.shape)}.")
+    former = [(part, part.training) for part in net.modules()]
+    net.eval()
+    try:
+        return _margins(
+            inputs.split(batch_size), lambda batch: as_logits(net(batch.to(parameter)))
+        )
+    finally:
+        for part, training in former:
+            part.training = training
+
+
+def _margins(batches: Iterable[Any], infer: Callable[[Tensor], Any]) -> NDArray[np.floating]:
+    """Return the distance of every input of the batches, whose logits `infer` computes."""
     margins = []
-    for batch, _ in net.get_iterator(net.get_dataset(X)):
+    for batch in batches:
         if not isinstance(batch, Tensor) or not batch.is_floating_point():
             raise ValueError(
                 "X must come as one tensor of floating-point numbers, to be differentiable, "
                 f"got {getattr(batch, 'dtype', type(batch).__name__)}."
             )
         inputs = batch.detach().clone().requires_grad_()
-        margins.append(_margin(first_output(net.infer(inputs)).float(), inputs))
+        logits = first_output(infer(inputs)).float()
+        if logits.ndim != 2 or logits.shape[1] < 2:
+            raise ValueError(
+                "net must give logits of shape (n_samples, n_classes) of two classes or more, got "
+                f"shape {tuple(logits.shape)}."
+            )
+        margins.append(_margin(logits, inputs))
     return torch.cat(margins).cpu().numpy()
 
 

@@ -60,7 +60,7 @@ class EpochPrioritizer(BaseEstimator):
     References
     ----------
     .. [1] G. Tata, G. K. Gudur, G. Chennupati, M. E. Khan, "Can Calibration Improve Sample
-       Prioritization?", HITY Workshop at NeurIPS 2022.
+       Prioritization?", HITY Workshop at NeurIPS 2022. Calls: :ref:`paper-prio`.
 
     Examples
     --------

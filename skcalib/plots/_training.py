@@ -221,7 +221,7 @@ class ProbeAccuracyDisplay(PredictionDisplay):
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 3.1.
+       Difficulty", NeurIPS 2021, Sec. 3.1. Calls: :ref:`paper-depth`.
 
     Examples
     --------
@@ -366,7 +366,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 4.
+       Difficulty", NeurIPS 2021, Sec. 4. Calls: :ref:`paper-depth`.
 
     Examples
     --------

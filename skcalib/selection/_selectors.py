@@ -485,7 +485,7 @@ class MaxEntropySelector(BaseSelector):
     References
     ----------
     .. [1] G. Tata, G. K. Gudur, G. Chennupati, M. E. Khan, "Can Calibration Improve Sample
-       Prioritization?", HITY Workshop, NeurIPS 2022, Sec. 3.
+       Prioritization?", HITY Workshop, NeurIPS 2022, Sec. 3. Calls: :ref:`paper-prio`.
 
     Examples
     --------

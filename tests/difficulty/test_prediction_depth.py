@@ -7,11 +7,12 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
 
 from skcalib.difficulty import DifficultyAwareClassifier, DifficultyMixin, PredictionDepthScorer
 
@@ -314,3 +315,37 @@ def test_bad_labels(data, net, scorer):
         scorer.difficulty(queries, truth[:-1])
     with pytest.raises(NotFittedError, match="not fitted yet"):
         PredictionDepthScorer().difficulty(X)
+
+
+@pytest.mark.parametrize("probe", ["logistic", GaussianNB()])
+def test_classifiers_as_probes(data, net, probe):
+    X, y, queries, _ = data
+    names = np.array(["ant", "bee", "cat"])[y]
+    frozen = FrozenEstimator(clone(net).fit(X, names))
+    fitted = PredictionDepthScorer(frozen, probe=probe).fit(X, names)
+    linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    probes = [
+        clone(linear if isinstance(probe, str) else probe).fit(train, names)
+        for train in layers_by_hand(net, X)
+    ]
+    layers = layers_by_hand(net, queries)
+    proba = np.stack([p.predict_proba(z) for p, z in zip(probes, layers)], axis=1)
+    np.testing.assert_allclose(fitted.probe_predict_proba(queries), proba, atol=1e-6)
+    labels = np.stack([p.predict(z) for p, z in zip(probes, layers)], axis=1)
+    np.testing.assert_array_equal(fitted.probe_predict(queries), labels)
+    np.testing.assert_array_equal(
+        fitted.difficulty(queries), depth_by_hand(labels, frozen.predict(queries))
+    )
+
+
+def test_a_classifier_as_probe_knows_the_samples_that_it_was_fitted_to(data):
+    X, y, _, _ = data
+    scorer = PredictionDepthScorer(probe="logistic", exclude_self=True)
+    with pytest.raises(ValueError, match=r"exclude_self must be False unless probe='neighbors'"):
+        scorer.fit(X, y)
+    without = PredictionDepthScorer(quick_net(4), probe=RidgeClassifier()).fit(X, y)
+    assert np.isfinite(without.difficulty(X)).any()
+    with pytest.raises(TypeError, match=r"probe must be a classifier with probabilities"):
+        without.probe_predict_proba(X)
+    with pytest.raises(InvalidParameterError, match="'probe' parameter"):
+        PredictionDepthScorer(probe="linear").fit(X, y)

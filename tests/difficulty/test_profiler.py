@@ -4,10 +4,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 
@@ -282,3 +285,60 @@ def test_agreement_of_the_probes_layer_by_layer(blobs, held_out):
     assert settled[int(profiler.depth_[run, i]) :].all()
     with pytest.raises(ValueError, match="labels must"):
         profiler.layer_agreement(names[:-1])
+    with pytest.raises(ValueError, match=r"n_closest must be an integer >= 1 or None, got 0"):
+        profiler.layer_agreement(names, n_closest=0)
+
+
+def test_confidence_of_the_probes_layer_by_layer(study):
+    profiler, y, _ = study
+    X, profile = planted()[0], profiler.profile_
+    # In the input, the neighbors are those of scikit-learn's classifier.
+    proba = np.zeros((len(X), 2))
+    for held_out in profiler.held_out_:
+        neighbors = KNeighborsClassifier(5).fit(X[~held_out], y[~held_out])
+        proba[held_out] += neighbors.predict_proba(X[held_out])
+    proba /= profiler.held_out_.sum(axis=0)[:, None]
+    np.testing.assert_allclose(profiler.held_out_proba_[:, 0], proba, atol=1e-6)
+    np.testing.assert_allclose(profiler.held_out_proba_.sum(axis=2), 1, atol=1e-6)
+    for labels in (y, profile["consensus_class"]):
+        codes = np.searchsorted(profiler.classes_, labels)
+        for n_closest in (None, 3):
+            found = profiler.layer_confidence(labels, n_closest=n_closest)
+            assert set(found) == set(profile["difficulty_type"]) - {"undefined"}
+            for form, confidence in found.items():
+                rows = np.flatnonzero(profile["difficulty_type"] == form)
+                rows = rows[np.argsort(profile["corner_distance"][rows], kind="stable")]
+                rows = rows[:n_closest]
+                expected = profiler.held_out_proba_[rows, :, codes[rows]].mean(axis=0)
+                np.testing.assert_allclose(confidence, expected, rtol=1e-5)
+                accuracy = profiler.layer_agreement(labels, n_closest=n_closest)[form]
+                agree = profiler.probe_votes_[:, rows] == codes[rows, None]
+                np.testing.assert_allclose(
+                    accuracy, agree[profiler.held_out_[:, rows]].mean(axis=0)
+                )
+    with pytest.raises(ValueError, match="labels must hold labels among"):
+        profiler.layer_confidence(np.full(len(X), 7))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("probe", ["logistic", LinearSVC(random_state=0)])
+def test_classifiers_as_probes(blobs, probe):
+    scorer = PredictionDepthScorer(
+        MLPClassifier((8,), max_iter=20, learning_rate_init=0.05), probe=probe
+    )
+    profiler = DifficultyProfiler(scorer, n_repeats=4, test_size=0.25, random_state=0)
+    X, y = blobs
+    profiler.fit(X, y)
+    confidence = profiler.layer_confidence(y)
+    assert all(np.isnan(c).all() == isinstance(probe, LinearSVC) for c in confidence.values())
+    # The probe of the input, by hand.
+    model = (
+        LinearSVC(random_state=0)
+        if isinstance(probe, LinearSVC)
+        else LogisticRegression(max_iter=1000)
+    )
+    model = model if isinstance(probe, LinearSVC) else make_pipeline(StandardScaler(), model)
+    for held_out, votes in zip(profiler.held_out_, profiler.probe_votes_):
+        np.testing.assert_array_equal(
+            votes[:, 0], clone(model).fit(X[~held_out], y[~held_out]).predict(X)
+        )

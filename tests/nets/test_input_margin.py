@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from skcalib.nets import MLP, CalibratedNetClassifier, adversarial_input_margin
@@ -78,11 +79,44 @@ def test_dataset_and_images():
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_plain_module_has_the_margins_of_the_net_and_stays_as_it_was(dtype):
+    class Named(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return {"logits": self.inner(x)}
+
+    net = fit(module__hidden_layer_sizes=(8,), module__dropout=0.5)
+    expected = adversarial_input_margin(net, X)
+    module = net.module_.to("cpu", dtype).train()
+    module.layers[1].eval()  # a part in another mode
+    module.zero_grad()
+    former = [part.training for part in module.modules()]
+    for data in (X, X.astype(np.float64), torch.from_numpy(X)):
+        for size in (7, 256):
+            got = adversarial_input_margin(module, data, batch_size=size)
+            np.testing.assert_allclose(got, expected, rtol=1e-4)
+    np.testing.assert_allclose(adversarial_input_margin(Named(module), X), expected, rtol=1e-4)
+    assert [part.training for part in module.modules()] == former
+    assert all(p.grad is None for p in module.parameters())
+
+
 def test_needs_a_fitted_net_and_one_floating_point_tensor():
     with pytest.raises(NotFittedError):
         adversarial_input_margin(CalibratedNetClassifier(MLP), X)
-    with pytest.raises(TypeError, match="net must be a CalibratedNetClassifier, got Linear"):
-        adversarial_input_margin(nn.Linear(2, 2), X)
+    with pytest.raises(TypeError, match=r"or a torch.nn.Module, got LogisticRegression"):
+        adversarial_input_margin(LogisticRegression(), X)
+    with pytest.raises(ValueError, match=r"batch_size must be an integer >= 1, got 0"):
+        adversarial_input_margin(nn.Linear(2, 2), X, batch_size=0)
+    with pytest.raises(ValueError, match=r"net must give logits .* got shape \(60, 1\)"):
+        adversarial_input_margin(nn.Linear(4, 1), X)
+    with pytest.raises(ValueError, match=r"X must have a row for every sample"):
+        adversarial_input_margin(nn.Linear(4, 2), X[:0])
+    with pytest.raises(ValueError, match=r"floating-point numbers.* got torch.int64"):
+        adversarial_input_margin(nn.Linear(4, 2), torch.ones(3, 4, dtype=torch.long))
     net = fit()
     with pytest.raises(ValueError, match=r"floating-point numbers.* got torch.int64"):
         adversarial_input_margin(net, torch.ones(3, 4, dtype=torch.long))
