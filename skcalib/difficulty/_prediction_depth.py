@@ -56,6 +56,11 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
     n_neighbors : int, default=30
         Number of training samples that vote in a probe, smaller than every class. Of samples as
         far away as the last voter, any may vote. If votes tie, the smallest label wins.
+    probe : {"neighbors", "logistic"} or classifier, default="neighbors"
+        What predicts in a layer: the vote of the neighbors; "logistic", a logistic regression on
+        standardized activations (a linear probe, [1]_, Appendix E, which separates the training
+        samples from the first layers on); or a clone of a classifier of your own. Parameters of
+        neighbors do not matter to the two others.
     metric : str or callable, default="euclidean"
         Distance of the probes. "cosine" too is exact and fast; any other of
         :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.
