@@ -81,6 +81,12 @@ def classes(
     return draw
 
 
+def one_bad_class(rng: np.random.Generator, n: int) -> Samples:
+    """Fifty classes, of which the most frequent gets 4.5 times its odds."""
+    logits = rng.normal(0, 3, (n, 50)) + np.linspace(2, -2, 50)
+    return Samples(softmax(logits + 1.5 * np.eye(50)[0], axis=1), softmax(logits, axis=1))
+
+
 def patients(rng: np.random.Generator, n: int) -> Samples:
     """Ten samples a patient, who is above or below what the model says as a whole."""
     stated = np.clip(rng.beta(2, 3, n), 0.01, 0.99)
@@ -114,6 +120,7 @@ REGIMES: dict[str, tuple[int, Callable[[np.random.Generator, int], Samples]]] = 
     "overconfident, 10 classes": (1000, classes(10, 1.5, 0.6)),
     "nearly perfect, 20 classes": (3000, classes(20, 1.0, 0.8, lead=7.0)),
     "100 classes": (10_000, classes(100, 1.8, 0.93)),
+    "one bad class of 50": (500, one_bad_class),
     "weights, 6 classes": (1200, classes(6, 1.5, 0.8, weighted=True)),
     "groups of 10": (1500, patients),
 }  # fmt: skip

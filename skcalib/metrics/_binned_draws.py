@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -128,6 +129,8 @@ class ResidualError:
         self._residuals = self._make_matrix(residual)
         needs_weight, debiased = norm != "l1" and rule != "ks", rule == "debiased"
         self._bin_weight = self._make_matrix(np.ones(index.shape)) if needs_weight else None
+        # Sums over bins times this are sums over merged bins, see :meth:`merge_bins`.
+        self._merge: csr_array | None = None
         self._correct = self._make_matrix(self._is_correct) if debiased else None
         # Numbers of samples, which the bias depends on.
         self._size = self._bin_weight
@@ -140,26 +143,35 @@ class ResidualError:
         """Return the error of bins merged to about `fewest` samples; None if none need merging.
 
         Neighboring bins are merged, class by class. The true error does not grow: merging can
-        only cancel residuals.
+        only cancel residuals. The columns of several classes hold mostly probabilities near 0,
+        which say little: there, a sample counts by its variance, ``4 p (1 - p)``.
         """
-        n_columns = self.bins.shape[1]
-        index = self.bins - self.n_bins * np.arange(n_columns)
-        is_sparse = False
-        for column in index.T if self.rule in ("bins", "debiased") else []:
+        n_columns, is_sparse = self.bins.shape[1], False
+        into = np.tile(np.arange(self.n_bins), (n_columns, 1))
+        for k, bins in enumerate(self.bins.T if self.rule in ("bins", "debiased") else []):
+            column = bins - k * self.n_bins
             count = self._count_samples(column)
-            if count.sum() < fewest * np.count_nonzero(count):
+            sparse = count.sum() < fewest * np.count_nonzero(count)
+            if n_columns > 1:
+                p = self.proba[:, k].astype(np.float64)
+                n_rows = np.bincount(column, minlength=self.n_bins)
+                information = np.bincount(column, 4 * p * (1 - p), self.n_bins)
+                count = count * information / np.maximum(n_rows, 1)
+                sparse = (count[n_rows > 0] < fewest).any()
+            if sparse:
                 start = np.cumsum(count) - count
-                column[:] = np.unique(start // fewest, return_inverse=True)[1][column]
+                into[k] = np.unique(start // fewest, return_inverse=True)[1]
                 is_sparse = True
         if not is_sparse:
             return None
-        return type(self)(
-            self.rule,
-            self.norm,
-            *(index, self.n_bins, self.codes, self.proba, self.weight, self.groups),
-            squared=self.squared,
-            counts=self.counts,
+        merged, size = copy(self), into.size
+        into += self.n_bins * np.arange(n_columns)[:, np.newaxis]
+        merged._merge = csr_array(
+            (np.ones(size), (np.arange(size), into.ravel())), shape=(size, size)
         )
+        merged.observed = merged.draws(np.ones((1, len(self.bins))))
+        merged.statistic = float(merged.errors(merged.observed)[0])
+        return merged
 
     def _count_samples(self, bins: NDArray[np.intp]) -> NDArray[Any]:
         """Return the number of samples, or of groups, in every bin of a column."""
@@ -309,7 +321,10 @@ class ResidualError:
         """
         if matrix is None:
             return None
-        return (counts @ matrix).reshape(len(counts), -1, self.n_bins)
+        sums = counts @ matrix
+        if self._merge is not None:
+            sums = sums @ self._merge
+        return sums.reshape(len(counts), -1, self.n_bins)
 
     def _compute_draws(
         self, residual: Any, bin_weight: Any, correct: Any, total: NDArray[np.float64], size: Any

@@ -166,6 +166,8 @@ _SIGNIFICANT = 3.0
 # Samples, or groups, that a bin should hold on average for the lower end of an interval. With the
 # bins as they are, it lies above the true error in up to .88 of draws; with neighbors joined to
 # 10 samples in at most .02 for "l1" and .12 for "l2", to 20 in .02 and .07 (benchmarks/fine_bins).
+# Of several classes a sample counts by 4 p (1 - p), so that 20 are those of p = .5: five expected
+# of each outcome, as in a chi-squared test.
 _FEWEST_PER_BIN = 20
 # From so many bins on, the distribution of their true residuals is estimated.
 _MANY_BINS = 100
@@ -209,24 +211,25 @@ def compute_interval(
 
     `bootstrap` resamples the error with larger bins.
     """
-    tail = (1 - confidence_level) / 2
-    if not isinstance(resampled.error, ResidualError):
+    tail, error = (1 - confidence_level) / 2, resampled.error
+    largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
+    is_zero = resampled.statistic <= largest + _ROUNDING
+    if not isinstance(error, ResidualError):
         # Reflected: estimate - (high - estimate) and estimate + (estimate - low). Chance makes the
         # estimate larger, and its resamples once more: the interval may lie below the true error.
         high, low = 2 * resampled.estimate - np.quantile(drawn, [tail, 1 - tail])
         high = max(high, resampled.estimate)
-    else:
-        low, high = Inversion(resampled.error, drawn).interval(tail)
+        return 0.0 if is_zero else float(low), float(high)
+    inversion = Inversion(error, drawn)
+    low, high = 0.0, inversion.find_high(tail)
+    if not is_zero:
         # The bootstrap of bins with few samples is too narrow. The true error of larger bins is
         # no larger, so its lower end is valid, too.
-        larger = resampled.error.merge_bins(_FEWEST_PER_BIN)
+        larger = error.merge_bins(_FEWEST_PER_BIN)
         if larger is not None:
-            low = Inversion(larger, bootstrap(larger)).interval(tail)[0]
-    largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
-    low = low if resampled.statistic > largest + _ROUNDING else 0.0
-    if not isinstance(resampled.error, ResidualError):
-        return float(low), float(high)
-    if resampled.error.squared:
+            inversion = Inversion(larger, bootstrap(larger))
+        low = inversion.find_low(tail)
+    if error.squared:
         low, high = low**2, high**2
     return float(low), float(min(high, 1.0))
 
@@ -284,26 +287,29 @@ class Inversion:
         self.noise = self.resamples._replace(residuals=self.resamples.residuals - self.residuals)
         self.by_noise = error.errors(self.noise)
 
-    def interval(self, tail: float) -> tuple[float, float]:
-        """Return the ends of the interval, each missed with probability `tail`."""
+    def find_low(self, tail: float) -> float:
+        """Return the lower end of the interval, missed with probability `tail`."""
         observed = self.error.statistic
-        low = 0.0
-        if (self.by_noise >= observed).mean() < tail:
-            variance = self.noise.residuals.var(axis=0)
-            square = np.where(self.residuals != 0, self.residuals**2, 1.0)
-            shrunk = self.residuals * np.clip(1 - variance / square, 0, 1)
-            low = min(
-                self._true_error(shape, lambda errors: (errors >= observed).mean() >= tail)
-                for shape in (self.residuals, shrunk)
-                if shape.any()
-            )
+        if (self.by_noise >= observed).mean() >= tail:
+            return 0.0
+        variance = self.noise.residuals.var(axis=0)
+        square = np.where(self.residuals != 0, self.residuals**2, 1.0)
+        shrunk = self.residuals * np.clip(1 - variance / square, 0, 1)
+        return min(
+            self._true_error(shape, lambda errors: (errors >= observed).mean() >= tail)
+            for shape in (self.residuals, shrunk)
+            if shape.any()
+        )
+
+    def find_high(self, tail: float) -> float:
+        """Return the upper end of the interval, missed with probability `tail`."""
         # An error below the median of a calibrated model must not lower the upper end.
-        least = max(observed, float(np.median(self.by_noise)))
+        least = max(self.error.statistic, float(np.median(self.by_noise)))
         high = max(
             self._true_error(shape, lambda errors: (errors <= least).mean() < tail)
             for shape in (self.residuals, *self._expect_residuals())
         )
-        return low, max(high, self._least_upper_end(tail))
+        return max(high, self._least_upper_end(tail))
 
     def _expect_residuals(self) -> list[NDArray[np.float64]]:
         """Return true residuals of expected size, by empirical Bayes; none if there are few bins.
@@ -495,7 +501,8 @@ def calibration_error_interval(
       the smaller of the two, since chance adds more to an error that comes from few bins;
     - where bins hold fewer than 20 samples (or groups) on average, its lower end is that of larger
       bins, merged from neighbors. Their true error is no larger, and the bootstrap of a bin with
-      one sample underestimates its noise;
+      one sample underestimates its noise. In the columns of several classes, where most
+      probabilities are near 0, a sample counts as ``4 p (1 - p)`` samples;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
       nor than the limit of the difference of mean confidence and accuracy (from the exact
       distribution of the number of correct predictions, the Poisson binomial, which is narrow

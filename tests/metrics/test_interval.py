@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy.integrate import quad
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 from scipy.stats import ks_2samp
 
 from skcalib.datasets import make_predictions
@@ -217,6 +217,35 @@ def test_bins_of_one_sample_tell_no_more_than_there_is(norm, options):
         lows.append(low)
     assert covered >= 9
     assert max(lows) > true / 4  # nor do they tell nothing
+
+
+@pytest.mark.slow
+def test_two_bad_classes_of_fifty_are_no_more_than_they_are():
+    def draw(rng, n):
+        logits = rng.normal(0, 3, (n, 50)) + np.linspace(2, -2, 50)
+        swapped = logits.copy()
+        swapped[:, :2] = 0.1 * logits[:, :2] + 0.9 * logits[:, 1::-1]
+        return softmax(swapped, axis=1), softmax(logits, axis=1)
+
+    # The true error is that of the true probabilities in place of labels.
+    proba, true = draw(np.random.default_rng(0), 50_000)
+    index = np.clip(np.ceil(15 * proba).astype(int) - 1, 0, 14) + 15 * np.arange(50)
+    residuals = np.bincount(index.ravel(), (proba - true).ravel())
+    error = np.abs(residuals).sum() / proba.size
+    ends = []
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 1])
+        proba, true = draw(rng, 500)
+        y = (rng.random((500, 1)) > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        ends.append(
+            calibration_error_interval(
+                y, proba, metric="classwise_ece", labels=range(50), n_resamples=99, random_state=0
+            )
+        )
+    low, high = np.array(ends).T
+    assert (low > error).sum() <= 2  # all 12 where sparse bins count as they are
+    assert (low > 0).sum() >= 5
+    assert (high > error).all()
 
 
 def test_the_estimate_may_lie_above_its_interval():
