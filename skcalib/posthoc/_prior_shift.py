@@ -34,10 +34,11 @@ from ._constants import (
 
 # Intervals of class frequencies that were estimated from unlabeled samples.
 #
-# The estimate has two errors: of the random sample, and of the calibration of the scores. For
-# the first, the profile likelihood gives an interval for every class. For the second, the log-
-# odds of a class are moved by an offset and a slope, as uncertain as those of a calibrator
-# fitted to as many samples as there are training scores.
+# The estimate has three errors: of the random sample, of the calibration of the scores, and of the
+# training frequencies if they are the mean of the training scores. For the first, the profile
+# likelihood gives an interval for every class. For the second, the log-odds of a class are moved
+# by an offset and a slope, as uncertain as those of a calibrator fitted to as many samples as
+# there are training scores. The third is the standard error of that mean.
 
 # Largest log-odds; a frequency beyond counts as 0 or 1.
 _FARTHEST = 30.0
@@ -67,6 +68,7 @@ def compute_priors_interval(found: Estimated, error_of_frequencies: float) -> ND
     posterior = ratio * found.priors
     posterior /= posterior.sum(axis=1, keepdims=True)
     covariance = _compute_covariance(posterior, found)
+    of_frequencies = _compute_score_covariance(posterior, found)
     ends = np.empty((len(logits), 2))
     for k, prior in enumerate(found.priors):
         # Gradient of the log-odds of class k in the logits of all classes.
@@ -79,12 +81,14 @@ def compute_priors_interval(found: Estimated, error_of_frequencies: float) -> ND
         # By the delta method, from the covariance of the calibrator's offset and slope.
         by_calibrator = slope @ covariance @ _score_by_calibrator(posterior, found, k)
         of_calibrator = _compute_calibrator_covariance(posterior, found, k, error_of_frequencies)
-        calibration_variance = float(by_calibrator @ of_calibrator @ by_calibrator)
+        other_variance = float(
+            by_calibrator @ of_calibrator @ by_calibrator + direction @ of_frequencies @ direction
+        )
         for column, sign in enumerate((-1.0, 1.0)):
             step = _find_distance(ratio, found, logits, sign * path, np.sqrt(variance))
             moved = softmax(logits + sign * step * path)[k]
             distance = logit(np.clip(moved, 1e-13, 1 - 1e-13)) - logit(prior)
-            far = np.hypot(distance, np.sqrt(chi2.ppf(LEVEL, 1) * calibration_variance))
+            far = np.hypot(distance, np.sqrt(chi2.ppf(LEVEL, 1) * other_variance))
             ends[k, column] = expit(np.clip(logit(prior) + sign * far, -_FARTHEST, _FARTHEST))
     return ends
 
@@ -96,6 +100,21 @@ def _compute_covariance(posterior: NDArray[np.float64], found: Estimated) -> NDA
     information = score.T @ (score * found.weight[:, np.newaxis]) + found.pseudo.sum() * of_pseudo
     # Logits are defined up to a constant: the information is singular.
     return np.linalg.pinv(information, hermitian=True)
+
+
+def _compute_score_covariance(
+    posterior: NDArray[np.float64], found: Estimated
+) -> NDArray[np.float64]:
+    """Return the covariance of the score from the standard error of the training frequencies."""
+    if found.training_proba is None:
+        return np.zeros((len(found.priors),) * 2)
+    weighted = posterior * found.weight[:, np.newaxis]
+    # Of the score by the logarithms of the training frequencies.
+    derivative = posterior.T @ weighted - np.diag(weighted.sum(axis=0))
+    relative = found.training_proba / found.training
+    relative = relative - relative.mean(axis=0)
+    moved = relative @ derivative
+    return moved.T @ moved / len(relative) ** 2
 
 
 def _find_distance(
@@ -228,9 +247,10 @@ class PriorShift(PostHocCalibrator):
         exist with `sampling_rate` and without `training_priors`.
     priors_interval_ : ndarray of shape (n_classes, 2)
         Ends of a 95 % interval of every prior. For an estimate from unlabeled samples, it accounts
-        for the random sample and for the calibration error that a calibrator leaves when it is
-        fitted to as many samples as there are `training_scores` (without these, for an average
-        error of mean probabilities). For labels it is that of Clopper and Pearson. For known
+        for the random sample, for the standard error of the training frequencies that
+        `training_scores` show, and for the calibration error that a calibrator leaves when it is
+        fitted to as many samples as these (without them, for an average error of mean
+        probabilities). For labels it is that of Clopper and Pearson. For known
         priors both ends are the prior.
     trust_ : float
         Fraction of the estimated shift that is kept, in [0, 1]; 1 if nothing was estimated.

@@ -369,6 +369,23 @@ def test_intervals_of_estimated_priors_hold_the_truth(frequency, n):
     assert np.mean(estimates) < (0.03 if frequency == 0.02 else 0.33)
 
 
+@pytest.mark.slow
+def test_intervals_hold_where_rates_rise_and_the_training_frequency_is_a_mean():
+    rng = np.random.default_rng(9)
+
+    def draw(frequency, n):
+        y = rng.random(n) < frequency
+        return 1.8 * (rng.normal(size=n) + 1.8 * y) - 1.62 + np.log(0.02 / 0.98)
+
+    held = 0
+    for _ in range(60):
+        before, new = draw(0.02, 2000), draw(0.05, 1000)
+        low, high = PriorShift(training_scores=before, tol=1e-6).fit(new).priors_interval_[1]
+        held += low <= 0.05 <= high
+    # 57 are expected; without the standard error of the training frequency, 54
+    assert held >= 57
+
+
 def test_the_interval_follows_the_likelihood_where_scores_are_known_exactly():
     """A grid over the frequency of two classes, beside the profile along a path."""
     rng = np.random.default_rng(0)
