@@ -46,6 +46,7 @@ from ..utils._labels import (
     encode_duplicates,
     encode_groups,
     format_labels,
+    sketch_samples,
     warn_of_duplicates,
 )
 from ..utils._proba import as_soft_labels
@@ -246,6 +247,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator)
+        # To warn of a threshold that is set on them.
+        self._sketch: NDArray[np.uint64] | None = sketch_samples(X, labels)
         if groups is None:
             warn_of_duplicates(encode_duplicates(X, labels))
         params = get_inner_fit_params(self, "estimator", weight, fit_params, groups)
@@ -331,6 +334,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 "for a trained classifier, pass sklearn.frozen.FrozenEstimator(classifier)."
             )
         X = as_features(X)
+        self._sketch = None
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
         scores = predict_columns(self.estimator_, X, self.classes_, self._method())
@@ -348,6 +352,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 "classifier, PostHocCalibratedClassifier(FrozenEstimator(model)), and no "
                 "by_columns."
             )
+        self._sketch = None
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
         read = partial(predict_columns, classes=self.classes_, method=self._method())

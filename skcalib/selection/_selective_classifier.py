@@ -54,6 +54,7 @@ from ..utils._estimators import (
 from ..utils._labels import (
     as_labels,
     check_several_classes,
+    count_seen,
     encode,
     find_related,
     format_labels,
@@ -72,6 +73,10 @@ _FROM_PROBA = {
 }
 _FROM_LOGITS = {"max_logit": max_logit_score, "energy": energy_score}
 _NAMES = {*_FROM_PROBA, *_FROM_LOGITS}
+# Part of the samples that a calibrator has seen, beyond coincidence, from which on it is said.
+_MANY_SEEN = 0.5
+# Fewer samples of a class say little of it.
+_FEW_ANSWERED = 5
 
 
 class SelectiveClassifier(DelegatingClassifier):
@@ -292,7 +297,10 @@ class SelectiveClassifier(DelegatingClassifier):
         Warns
         -----
         SkcalibWarning
-            If no threshold keeps the limit, so every sample is declined.
+            If no threshold keeps the limit, so every sample is declined; if the frozen estimator
+            is a :class:`~skcalib.posthoc.PostHocCalibratedClassifier` that was fitted on more than
+            half of these samples; if most samples of a class are answered, and all as another
+            class, as those of a rare class may be.
         """
         if fit_params.get("sample_weight") is not None:
             raise ValueError(
@@ -319,6 +327,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep(fitted, labels)
         self.reject_label_ = _choose_reject_label(self.reject_label, self.classes_)
         if frozen:
+            self._warn_of_seen(X, labels)
             self._warn_of_order(X, keep_index(y, labels))
         if folds is None:
             evaluated = _evaluate(self.estimator_, self.confidence_, X, labels, self.classes_)
@@ -328,7 +337,10 @@ class SelectiveClassifier(DelegatingClassifier):
             if not folds.is_partition:
                 # A sample that is left out twice is one sample.
                 codes = (np.arange(len(labels)) if codes is None else codes)[folds.rows]
-        return self._find_threshold(evaluated, codes)
+                labels = labels[folds.rows]
+        self._find_threshold(evaluated, codes)
+        self._warn_of_silence(evaluated, labels)
+        return self
 
     def _fit_to_soft_labels(self, X: Any, y: Any, groups: Any) -> Self:
         """Find the threshold of a frozen classifier if y holds soft labels."""
@@ -353,6 +365,43 @@ class SelectiveClassifier(DelegatingClassifier):
         codes, self.n_duplicates_ = find_related(X, groups, soft_labels)
         warn_of_duplicates(codes if groups is None else None)
         return self._find_threshold(evaluated, codes)
+
+    def _warn_of_seen(self, X: Any, labels: NDArray) -> None:
+        """Warn if a frozen calibrated classifier was calibrated on these samples."""
+        inside = self.estimator_
+        while isinstance(inside, FrozenEstimator):
+            inside = inside.estimator
+        sketch = getattr(inside, "_sketch", None)
+        seen = 0.0 if sketch is None else count_seen(sketch, X, labels)
+        if seen > _MANY_SEEN:
+            warn(
+                f"{seen:.0%} of the samples of fit are those that the frozen "
+                f"{type(inside).__name__} was fitted on: its probabilities have seen their "
+                "labels, and more answers than `risk` may be wrong. Pass other samples, or the "
+                "classifier without FrozenEstimator, which leaves out every sample in turn."
+            )
+
+    def _warn_of_silence(self, evaluated: NDArray[np.floating], labels: NDArray) -> None:
+        """Warn of a class that is never an answer although most of its samples are answered.
+
+        A limit for all answers is kept by answering the other classes alone if it is rare.
+        """
+        score, _, column = evaluated.T
+        if isinstance(self.risk, dict) or self.threshold_ == np.inf:
+            return
+        accepted = score > self.threshold_
+        answers = np.bincount(column[accepted].astype(np.intp), minlength=len(self.classes_))
+        for k in np.flatnonzero(answers == 0):
+            answered = accepted[labels == self.classes_[k]]
+            if answered.sum() < _FEW_ANSWERED or 2 * answered.sum() < len(answered):
+                continue
+            name = shorten(self.classes_[k].item())
+            warn(
+                f"{name} is never the answer: {answered.sum()} of its {len(answered)} samples are "
+                f"answered as another class, and risk={self.risk} of all answers allows for that. "
+                f"risk={{{name}: ...}} sets a limit for a class; MinimumCostClassifier weighs the "
+                "costs of errors."
+            )
 
     def _warn_of_order(self, X: Any, y: Any) -> None:
         """Warn if probabilities of a frozen classifier seem to be in another order than labels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -433,6 +434,8 @@ _FEWEST_DISTINCT = 50
 _DISTINCT_OF_TABLE = 20
 # More duplicates than this fraction of the rows bring a warning. Fits do not depend on it.
 _MANY_DUPLICATES = 0.1
+# Hashes in the sketch of the samples of a fit: the part that is seen again is known within .06.
+_SKETCHED = 256
 
 
 def encode_groups(
@@ -606,43 +609,39 @@ def warn_of_duplicates(codes: NDArray[np.intp] | None) -> None:
 
 def _codes_of_rows(X: Any) -> NDArray[np.intp] | None:
     """Return codes (n,) that equal rows share, None if rows cannot be compared."""
+    keys = _make_keys(X)
+    try:
+        return None if keys is None else _codes_of_keys(keys)
+    except TypeError:  # not hashable, such as images
+        return None
+
+
+def _make_keys(X: Any) -> Any:
+    """Return a key of every row, equal for equal rows; None if rows cannot be compared."""
     if sp.issparse(X):
-        return _codes_of_sparse(X)
+        rows = sp.csr_array(X)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        spans = zip(rows.indptr[:-1], rows.indptr[1:])
+        # Rows without any entry, such as texts of unknown words, are not taken for copies.
+        return [
+            (rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) if b > a else row
+            for row, (a, b) in enumerate(spans)
+        ]
     if hasattr(X, "iloc") or hasattr(X, "to_numpy"):
         X = X.to_numpy()
     if isinstance(X, list | tuple):
-        return _codes_of_objects(X)
+        return X
     if not isinstance(X, np.ndarray) or X.ndim == 0 or not X.size:
         return None
     rows = X.reshape(len(X), -1)
     if rows.dtype.kind not in "biufc":
-        return _codes_of_objects([tuple(row) for row in rows.tolist()])
+        return [tuple(row) for row in rows.tolist()]
     if rows.dtype.kind == "f":
         rows = rows + 0.0  # -0.0 is 0.0
     rows = np.ascontiguousarray(rows)
     row = np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))
-    return _codes_of_keys(rows.view(row).ravel().tolist())  # as bytes
-
-
-def _codes_of_sparse(X: Any) -> NDArray[np.intp]:
-    rows = sp.csr_array(X)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    spans = zip(rows.indptr[:-1], rows.indptr[1:])
-    # Rows without any entry, such as texts of unknown words, are not taken for copies.
-    return _codes_of_keys(
-        [
-            (rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) if b > a else row
-            for row, (a, b) in enumerate(spans)
-        ]
-    )
-
-
-def _codes_of_objects(values: Any) -> NDArray[np.intp] | None:
-    try:
-        return _codes_of_keys(values)
-    except TypeError:  # not hashable, such as images
-        return None
+    return rows.view(row).ravel().tolist()  # as bytes
 
 
 def _codes_of_keys(keys: Any) -> NDArray[np.intp]:
@@ -674,3 +673,44 @@ def draw_independent_rows(
         rows = rows[order][first]
     kept = rng.random(len(rows)) * total.max(initial=0.0) < total
     return np.sort(rows[kept])
+
+
+# A sketch of the samples of a fit, by which they are recognized later: the smallest hashes.
+
+
+def sketch_samples(X: Any, labels: NDArray) -> NDArray[np.uint64]:
+    """Return the smallest hashes of the distinct samples; none if rows cannot be compared."""
+    return np.unique(_hash_samples(X, labels))[:_SKETCHED]
+
+
+def count_seen(sketch: NDArray[np.uint64], X: Any, labels: NDArray) -> float:
+    """Return the part of the samples that is in the sketch beyond coincidence.
+
+    Rows of tables with few distinct values equal others by coincidence: as often as a row equals
+    another one of its own table, by the ratio of their sizes. 0 for fewer than 8 samples.
+    """
+    hashes = _hash_samples(X, labels)
+    whole = len(sketch) < _SKETCHED
+    largest = np.iinfo(np.uint64).max if whole or not len(sketch) else sketch[-1]
+    # These samples would be in the sketch, had they been in the fit.
+    some, count = np.unique(hashes[hashes <= largest], return_counts=True)
+    if count.sum() < 8 or not len(sketch):
+        return 0.0
+    seen = float(np.isin(some, sketch) @ count / count.sum())
+    repeated = float(count[count > 1].sum() / count.sum())
+    by_chance = 1 - (1 - repeated) ** (len(sketch) / len(some))
+    return max(0.0, (seen - by_chance) / max(1 - by_chance, 1e-9))
+
+
+def _hash_samples(X: Any, labels: NDArray) -> NDArray[np.uint64]:
+    """Return a hash of every row with its label, the same in every process."""
+    keys = _make_keys(X)
+    hashes = (
+        []
+        if keys is None
+        else [
+            blake2b(repr((key, label)).encode("utf-8", "replace"), digest_size=8).digest()
+            for key, label in zip(keys, labels.tolist())
+        ]
+    )
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)

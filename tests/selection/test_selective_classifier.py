@@ -1,8 +1,11 @@
 """Answers with a guarantee: what is accepted, what predict returns, what is refused."""
 
+import pickle
+import warnings
+
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
@@ -15,6 +18,7 @@ from sklearn.svm import LinearSVC
 
 from skcalib.difficulty import RMDScorer
 from skcalib.metrics import predictive_entropy
+from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.selection import SelectiveClassifier
 from skcalib.selection._risk_control import risk_control
 from skcalib.utils import SkcalibWarning
@@ -405,3 +409,50 @@ def test_nothing_is_fitted_to_shares(options):
     clf = SelectiveClassifier(**{"estimator": FrozenEstimator(MODEL), **options})
     with pytest.raises(ValueError, match="y must hold one label for every sample to fit"):
         clf.fit(X[CALIBRATION], shares_of(Y[CALIBRATION]))
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_a_threshold_on_the_samples_of_the_calibrator_brings_a_warning(trained, recwarn):
+    model = FrozenEstimator(MODEL) if trained else LogisticRegression()
+    calibrated = PostHocCalibratedClassifier(model, "temperature")
+    calibrated.fit(X[CALIBRATION], Y[CALIBRATION])
+    clf = SelectiveClassifier(FrozenEstimator(calibrated), risk=0.1)
+    clf.fit(X[TEST], Y[TEST])
+    assert len(recwarn) == 0
+    with pytest.warns(SkcalibWarning, match="100% of the samples of fit are those that the froz"):
+        clf.fit(X[CALIBRATION][::-1], Y[CALIBRATION][::-1])
+    stored = pickle.loads(pickle.dumps(calibrated))
+    with pytest.warns(SkcalibWarning, match="Pass other samples, or the classifier without Froz"):
+        SelectiveClassifier(FrozenEstimator(stored), risk=0.1).fit(X[1000:1300], Y[1000:1300])
+    # Out-of-fold, every sample is left out.
+    SelectiveClassifier(
+        PostHocCalibratedClassifier(LogisticRegression(), "temperature"), risk=0.1
+    ).fit(X[CALIBRATION], Y[CALIBRATION])
+    assert len(recwarn) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.* rows of X equal an earlier one")
+@pytest.mark.parametrize("n_columns", [3, 8])
+def test_equal_answers_of_other_people_are_no_samples_seen_before(n_columns):
+    rng = np.random.default_rng(0)
+    answers = rng.integers(3, size=(900, n_columns)).astype(float)
+    y = (answers.sum(axis=1) + rng.normal(size=900) > n_columns).astype(int)
+    model = LogisticRegression().fit(answers[:300], y[:300])
+    calibrated = PostHocCalibratedClassifier(FrozenEstimator(model), "sigmoid")
+    calibrated.fit(answers[300:700], y[300:700])
+    clf = SelectiveClassifier(FrozenEstimator(calibrated), risk=0.3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*samples of fit are those")
+        clf.fit(answers[700:], y[700:])
+    assert clf.coverage_ > 0
+
+
+def test_a_rare_class_that_is_never_the_answer_is_named():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 2))
+    y = np.where(rng.random(4000) < expit(1.5 * x[:, 0] - 6), "fraud", "other")
+    assert 5 <= (y == "fraud").sum() < 80
+    message = "'fraud' is never the answer: .* MinimumCostClassifier weighs the costs"
+    with pytest.warns(SkcalibWarning, match=message):
+        clf = SelectiveClassifier(LogisticRegression(), risk=0.05).fit(x, y)
+    assert set(clf.predict(x)) == {"other"}
