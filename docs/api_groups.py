@@ -176,7 +176,7 @@ GROUPS = {
     },
     "labels": {
         "Find wrong labels": ["find_label_issues", "LabelIssueFinder", "read_checks"],
-        "Votes of several people": ["votes_from_long", "votes_from_counts"],
+        "Votes of several people": ["votes_from_long", "votes_from_counts", "annotator_agreement"],
         "Train in spite of them": ["LabelCleaningClassifier"],
     },
     "selection": {
