@@ -16,8 +16,8 @@ from ..utils._numeric import (
     FEW_COLUMNS,
     bin_index,
     bin_sums,
+    find_limits,
     quantile_sums,
-    round_down,
     uniform_edges,
 )
 from ..utils._proba import (
@@ -604,6 +604,7 @@ def class_sums_between(
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
     totals = np.zeros(n_classes)
     for rows, block in iter_proba_blocks(predictions.proba):
+        limits = find_limits(edges, block.dtype)[:1]
         weight = None if predictions.weight is None else predictions.weight[rows]
         # A sample is correct for class k if k is its label: one entry per row, or one for every
         # class with a positive fraction.
@@ -615,7 +616,7 @@ def class_sums_between(
         )
         _add_to_bins(correct, label, bin_index(block[sample, label], edges), label_weight)
         # Rows sum to 1, so few values of a row lie above the first bin: only these are looked up.
-        above = block > round_down(edges[1:2], block.dtype)
+        above = block > limits
         entry = np.flatnonzero(above)
         row, column = np.divmod(entry, n_classes)
         value = block.ravel()[entry]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..utils._compat import LabeledProbaScorer
 from ..utils._labels import shorten
+from ..utils._output import sort_by_similarity
 
 # The type of a parameter `metric`: a function, a name, or a scorer, which is callable, too.
 AnyMetric: TypeAlias = Callable[..., float] | str
@@ -91,7 +92,8 @@ def get_metric(metric: Any, *, argument: str = "metric") -> Any:
         return found.function
     if isinstance(metric, str):
         raise ValueError(
-            f"{argument} must be a function or one of {sorted(_BY_NAME)}, got {shorten(metric)}."
+            f"{argument} must be a function or one of "
+            f"{sort_by_similarity(sorted(_BY_NAME), metric)}, got {shorten(metric)}."
         )
     return metric
 
@@ -101,7 +103,9 @@ def choose_metric(metric: Any, names: Iterable[str], *, argument: str = "metric"
     found, names = find_metric(metric), list(names)
     if found is None or found.name not in names:
         got = metric if found is None else found.name
-        raise ValueError(f"{argument} must be one of {names}, got {shorten(got)}.")
+        raise ValueError(
+            f"{argument} must be one of {sort_by_similarity(names, got)}, got {shorten(got)}."
+        )
     return found
 
 
@@ -183,6 +187,7 @@ def get_scorer(scoring: AnyMetric, **options: Any) -> ProbabilityScorer:
     metric = find_metric(given)
     if metric is None or metric.greater_is_better is None:
         known = sorted(name for name, m in _BY_NAME.items() if m.greater_is_better is not None)
+        known = sort_by_similarity(known, scoring)
         raise ValueError(
             f"scoring must be one of {known} or of get_scorer_names(), got {shorten(scoring)}."
         )

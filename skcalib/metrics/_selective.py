@@ -13,6 +13,7 @@ from ..utils._arrays import as_floats, check_same_length
 from ..utils._backends import to_host
 from ..utils._compat import Interval, validate_params
 from ..utils._numeric import iter_blocks, row_entropy, row_margin
+from ..utils._output import sort_by_similarity
 from ..utils._proba import Predictions, check_predictions, check_values
 from ._calibration_error import top_label
 from ._per_sample import two_columns
@@ -58,8 +59,9 @@ def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray
     if confidence == "msp":
         return predicted.top
     if confidence not in CONFIDENCES:
+        names = sort_by_similarity(CONFIDENCES, confidence)
         raise ValueError(
-            f"confidence must be one of {', '.join(map(repr, CONFIDENCES))} or an array of shape "
+            f"confidence must be one of {', '.join(map(repr, names))} or an array of shape "
             f"(n_samples,), got {confidence!r}."
         )
     # Samples whose probabilities are equal up to their order must tie, whatever the rounding.

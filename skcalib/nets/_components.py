@@ -20,6 +20,7 @@ from .. import losses
 from ..utils._backends import choose_device, seed_torch, unwrap_module
 from ..utils._estimators import has_argument
 from ..utils._labels import check_several_classes, encode
+from ..utils._output import sort_by_similarity
 
 # Call a criterion with the values that it takes; values that it would ignore are errors.
 
@@ -350,9 +351,10 @@ def find_criterion(criterion: Any) -> Any:
     if isinstance(criterion, str):
         known = {_short(name): getattr(losses, name) for name in _LOSSES}
         if _short(criterion) not in known:
+            names = sort_by_similarity(sorted(_LOSSES), criterion)
             raise ValueError(
                 "criterion must be a class or an instance of torch.nn.Module, or one of "
-                f"{', '.join(_LOSSES)}, got {criterion!r}."
+                f"{', '.join(names)}, got {criterion!r}."
             )
         return known[_short(criterion)]
     _check_callable(criterion=criterion)

@@ -33,6 +33,7 @@ from ..utils._labels import (
     draw_independent_rows,
     encode,
     encode_groups,
+    format_labels,
     get_column_names,
 )
 from ..utils._numeric import quantiles
@@ -52,6 +53,8 @@ from ._dask import ScoresInChunks, count_weights
 # SMALLEST_BUT_0.
 SMALLEST = 1e-7
 SMALLEST_BUT_0 = 1e-30
+# Level at which the predicted number of samples of a class contradicts that there is none.
+_LEAST_P_OF_NONE = 0.01
 # A larger logit is none: squares of logits and their weights must not overflow float32.
 _LARGEST_LOGIT = 1e15
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
@@ -199,8 +202,10 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Warns
         -----
         SkcalibWarning
-            If X seems to hold probabilities and ``input="logits"``, or if X and `y` seem to be in
-            another order: what :func:`~skcalib.metrics.check_alignment` finds in them.
+            If X seems to hold probabilities and ``input="logits"``; if X and `y` seem to be in
+            another order: what :func:`~skcalib.metrics.check_alignment` finds in them; or if `y`
+            lacks a class of which X predicts so many samples that none would come with a
+            probability below .01, as where one was left out: its probabilities would all fall.
         """
         if groups is not None:
             groups = encode_groups(groups, _num_samples(X))[1]
@@ -371,6 +376,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             self._warn_of_order(
                 X, y, scores, codes, draw_independent_rows(len(scores), groups, weight)
             )
+        if warns and codes is not None and self.input != "scores":
+            self._warn_of_absent(scores, codes, draw_independent_rows(len(scores), groups, weight))
         if is_soft(codes):
             # One row per sample and class. Rows of a sample stay in one fold.
             samples, codes, weight = expand_soft_labels(codes, weight)
@@ -403,6 +410,26 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         )
         for finding in findings:
             warn(reword(finding, {"y_proba": "X", "y_true": "y", "labels=": "classes="}))
+
+    def _warn_of_absent(self, scores: NDArray, codes: NDArray, rows: Any) -> None:
+        """Warn of classes without samples, of which X expects some: they are learned as rare."""
+        found = codes.sum(axis=0) if is_soft(codes) else np.bincount(codes)
+        k = len(self.classes_)
+        absent = np.flatnonzero(np.append(found, np.zeros(k - len(found)))[:k] == 0)
+        if not len(absent):
+            return
+        proba = self._as_proba(scores[rows].astype(np.float64))[:, absent]
+        # The probability that independent samples of these probabilities have none of the class.
+        p_of_none = np.exp(np.log1p(-np.minimum(proba, 1 - SMALLEST)).sum(axis=0))
+        sure = np.flatnonzero(p_of_none < _LEAST_P_OF_NONE / len(absent))
+        if len(sure):
+            expected = self._as_proba(scores.astype(np.float64))[:, absent[sure]].sum(axis=0)
+            warn(
+                f"y has no sample of class {format_labels(self.classes_[absent[sure]])}, of which "
+                f"X predicts {', '.join(f'{number:.3g}' for number in expected[:10])} among "
+                f"{len(scores)} samples: the calibrator learns it as absent. Pass samples of all "
+                "classes, drawn as those to predict."
+            )
 
     def _fit_aligned(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: Any = None

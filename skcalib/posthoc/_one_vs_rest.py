@@ -15,7 +15,14 @@ from sklearn.isotonic import IsotonicRegression
 from ..metrics._temperature_fit import best_uniform_weight, uniform_prior
 from ..utils._backends import compute_log_bins
 from ..utils._compat import Interval, StrOptions
-from ..utils._numeric import bin_index, bin_sums, quantile_edges, quantile_sums, uniform_edges
+from ..utils._numeric import (
+    bin_index,
+    bin_sums,
+    find_limits,
+    quantile_edges,
+    quantile_sums,
+    uniform_edges,
+)
 from ..utils._proba import FLOAT32_ROUNDING
 from ._base import SMALLEST, PostHocCalibrator
 from ._dask import ScoresInChunks
@@ -331,7 +338,8 @@ class HistogramBinning(OneVsRestCalibrator):
         return learned.values[bin_index(values, learned.edges)]
 
     def _formula_of_class(self, learned: BinMap) -> dict[str, Any]:
-        return {"kind": "steps", "x": learned.edges[1:-1].tolist(), "y": learned.values.tolist()}
+        limits = find_limits(learned.edges, np.dtype(np.float64))
+        return {"kind": "steps", "x": limits.tolist(), "y": learned.values.tolist()}
 
 
 # Beta calibration: an increasing map with three parameters.

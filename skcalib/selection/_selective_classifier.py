@@ -615,21 +615,31 @@ def _score_answers(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floati
         return confidence.score_samples(X)
     if confidence in _FROM_PROBA:
         if not hasattr(estimator, "predict_proba"):
-            raise ValueError(
-                f"confidence must be 'max_logit', 'energy' or an estimator for "
-                f"{type(estimator).__name__}, which has no predict_proba, got {confidence!r}."
-            )
+            raise ValueError(_describe_lack(estimator, confidence, "predict_proba"))
         with rename_argument("y_proba", f"predict_proba of {type(estimator).__name__}"):
             return _FROM_PROBA[confidence](estimator.predict_proba(X))
     # For two classes, scikit-learn's one score is at most a difference of two logits; the largest
     # logit and the energy need both.
     logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
     if logits is None or logits.ndim != 2:
+        if not hasattr(estimator, "predict_proba"):
+            raise ValueError(_describe_lack(estimator, confidence, "a logit for every class"))
         raise ValueError(
             "confidence must be 'msp', 'entropy', 'margin' or an estimator if the classifier has "
             f"no logit for every class, got {confidence!r} with {type(estimator).__name__}."
         )
     return _FROM_LOGITS[confidence](logits)
+
+
+def _describe_lack(estimator: Any, confidence: str, what: str) -> str:
+    """Return the error about a classifier that lacks what the confidence needs."""
+    name = type(getattr(estimator, "estimator", estimator)).__name__
+    several = len(estimator.classes_) > 2 and hasattr(estimator, "decision_function")
+    return (
+        f"estimator must have {what} for confidence={confidence!r}, got {name}, which has "
+        f"none; PostHocCalibratedClassifier({name}()) in its place gives calibrated "
+        f"probabilities for confidence='msp'{', and max_logit takes its own scores' * several}."
+    )
 
 
 def _count_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> LogBins:

@@ -20,7 +20,8 @@ from sklearn.base import _fit_context as _checking_fit
 from sklearn.metrics._scorer import _Scorer
 from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
-from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval
+from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.metaestimators import available_if as _available_if
@@ -32,7 +33,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ._output import rename_argument
+from ._output import rename_argument, sort_by_similarity
 
 # Every private name of scikit-learn and skorch in use.
 #
@@ -41,6 +42,21 @@ from ._output import rename_argument
 # The type of a decorated function. scikit-learn's decorators have no types: without this, mypy and
 # pyright would see neither a misspelled argument nor what `fit` returns.
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class StrOptions(_StrOptions):
+    """A parameter that is one of several names; an error lists them, the nearest first."""
+
+    _given: Any = None
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is one of the names."""
+        self._given = val
+        return bool(super().is_satisfied_by(val))
+
+    def __str__(self) -> str:
+        names = sort_by_similarity(sorted(self.options), self._given)
+        return f"a str among {{{', '.join(map(self._mark_if_deprecated, names))}}}"
 
 
 def validate_params(

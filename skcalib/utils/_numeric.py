@@ -178,15 +178,37 @@ def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]
         return np.where(rounded > edges, np.nextafter(rounded, dtype.type(-1)), rounded)
 
 
-def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the bin of every value, as exact arithmetic would, whatever the dtype."""
-    inner = round_down(edges[1:-1], values.dtype)
+def find_limits(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return limits of the inner edges: a value of `dtype` is in a later bin if it is above one.
+
+    Where bins have equal width, value and edge are compared in float32, whatever the dtype: votes
+    and decimals lie on these edges, and their rounding must not decide. Other edges are observed
+    values, which are compared exactly.
+    """
+    if not _have_equal_width(edges):
+        return round_down(edges[1:-1], dtype)
+    inner = edges[1:-1].astype(np.float32)
+    if dtype != np.float64:
+        return inner
+    # The largest float64 that rounds to the edge or below it.
+    middle = (inner.astype(np.float64) + np.nextafter(inner, np.float32(2))) / 2
+    return np.where(middle.astype(np.float32) > inner, np.nextafter(middle, -1), middle)
+
+
+def _have_equal_width(edges: NDArray[np.float64]) -> bool:
     n_bins = len(edges) - 1
-    few = len(values) < _MANY_VALUES
-    if few or n_bins > _MANY_BINS or not np.array_equal(edges, uniform_edges(n_bins)):
+    return n_bins <= _MANY_BINS and np.array_equal(edges, uniform_edges(n_bins))
+
+
+def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the bin of every value, the same for float32 and float64 (:func:`find_limits`)."""
+    inner = find_limits(edges, values.dtype)
+    n_bins = len(edges) - 1
+    if len(values) < _MANY_VALUES or not _have_equal_width(edges):
         return np.searchsorted(inner, values)
     # A product finds the bin, or the next one where rounding takes it up to an edge. It never
-    # stays below an edge that the value is above: v > k / n means v n >= k, and k is a float.
+    # stays below an edge that the value is above: v > k / n means v n >= k, and k is a float. No
+    # value that is above a limit is below the edge.
     bounds = np.concatenate([[-np.inf], inner]).astype(values.dtype)
     index = np.clip((values * values.dtype.type(n_bins)).astype(np.intp), 0, n_bins - 1)
     index -= values <= bounds[index]

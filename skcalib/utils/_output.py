@@ -8,9 +8,10 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from shutil import copymode
@@ -403,3 +404,17 @@ def scale_pixels(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     # A constant image becomes black.
     spread = (values - low) / (high - low) if high > low else np.zeros_like(values)
     return np.clip(np.nan_to_num(255 * spread, posinf=255, neginf=0), 0, 255).astype(np.uint8)
+
+
+# Names in errors.
+
+# Least similarity of two names, of difflib, with which one may be meant by the other.
+_LEAST_SIMILARITY = 0.5
+
+
+def sort_by_similarity(names: Iterable[str], given: Any) -> list[str]:
+    """Return names with those first that are most like `given`; the others keep their order."""
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(str(given).lower(), list(by_lower), cutoff=_LEAST_SIMILARITY)
+    first = [by_lower[name] for name in near]
+    return first + [name for name in by_lower.values() if name not in first]

@@ -251,6 +251,17 @@ def test_an_unknown_name_is_refused_with_those_that_are_known(taker):
         TAKERS[taker]("recall")
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("brierr", "brier"), ("logloss", "log_loss"), ("smoth_ece", "smooth_ece")]
+)
+def test_the_nearest_name_comes_first(given, meant):
+    for taker in TAKERS.values():
+        with pytest.raises(ValueError, match=rf"must be a function or one of \['{meant}', "):
+            taker(given)
+    with pytest.raises(ValueError, match=rf"^scoring must be one of \['{meant}', "):
+        get_scorer(given)
+
+
 def test_the_accumulator_takes_functions_and_names_of_scorers():
     sums = CalibrationAccumulator(metrics=[classwise_calibration_error]).update(Y, P)
     for form in ("classwise_calibration_error", "neg_classwise_calibration_error"):

@@ -1,6 +1,7 @@
 """Laws of all calibrators: weights, labels, forms of the scores, feature names, bad input."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -135,6 +136,7 @@ def test_string_labels_are_integers(calibrator):
 
 
 @every
+@pytest.mark.filterwarnings("ignore:y has no sample of class")
 def test_a_class_without_rows(calibrator):
     logits, y = sample(n=300)
     y = np.where(y == 3, 0, y)
@@ -376,3 +378,46 @@ def test_logits_beyond_what_can_be_squared_are_named(calibrator):
     logits = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ValueError, match=r"X must hold logits of at most 1e\+15"):
         calibrator().fit(logits * 1e300, y)
+
+
+@pytest.mark.parametrize("form", ["logits", "proba"])
+@pytest.mark.parametrize("calibrator", [TemperatureScaling, posthoc.StackedCalibration])
+def test_a_class_that_should_have_come_is_named(calibrator, form):
+    rng = np.random.default_rng(0)
+    frequency = np.array([0.25, 0.5, 0.25])
+    y = rng.choice(3, 400, p=frequency)
+    proba = softmax(np.log(frequency) + 1.5 * np.eye(3)[y] + rng.normal(size=(400, 3)), axis=1)
+    seen = y < 2
+    scores = np.log(proba) if form == "logits" else proba
+    names = np.array(["a", "b", "c"])
+    with pytest.warns(
+        SkcalibWarning, match=r"y has no sample of class \['c'\], of which X"
+    ) as caught:
+        calibrator(input=form, classes=names).fit(scores[seen], names[y[seen]])
+    assert f"{proba[seen, 2].sum():.3g} among {seen.sum()} samples" in str(caught[0].message)
+    # All classes, and a rare one that need not come: no warning.
+    calibrator(input=form, classes=names).fit(scores, names[y])
+    rare = np.column_stack(
+        [proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True) * 0.999, np.full(400, 1e-3)]
+    )
+    rare = np.log(rare) if form == "logits" else rare
+    calibrator(input=form, classes=names).fit(rare[seen], names[y[seen]])
+
+
+def test_calibrated_samples_seldom_warn_of_a_rare_class():
+    rng = np.random.default_rng(0)
+    warned = 0
+    for _ in range(200):
+        rate = rng.uniform(0.001, 0.03)
+        proba = rng.beta(2, 2 / rate - 2, 150)
+        y = (rng.random(150) < proba).astype(int)
+        if y.any():
+            continue
+        proba = np.column_stack([1 - proba, proba])
+        proba = np.column_stack([proba[:, :1] * 0.4, proba[:, :1] * 0.6, proba[:, 1:]])
+        others = (rng.random(150) < 0.6).astype(int)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            TemperatureScaling(input="proba").fit(proba, others)
+        warned += any("y has no sample" in str(entry.message) for entry in caught)
+    assert warned <= 2

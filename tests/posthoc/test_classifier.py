@@ -1,11 +1,14 @@
 """The meta-estimator does by itself what is done here by hand."""
 
+import re
+from difflib import get_close_matches
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -130,6 +133,7 @@ def test_a_frozen_model_is_not_fitted_again():
     ("labels", "unknown"), [(NAMES, "zebra"), (np.arange(3), 9), (np.array([7, 3, 5]), 9)]
 )
 @pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression()], ids=str)
+@pytest.mark.filterwarnings("ignore:y has no sample of class")
 def test_a_frozen_model_may_know_classes_that_are_not_in_y(labels, unknown, model):
     X, y = data(n=600)
     y = labels[np.searchsorted(NAMES, y)]
@@ -335,3 +339,16 @@ def test_an_ensemble_of_two_classes_and_one_score():
     )
     assert np.abs(folds.predict_proba(X) - one.predict_proba(X)).max() < 0.2
     np.testing.assert_array_equal(folds.classes_, [False, True])
+
+
+@pytest.mark.parametrize("given", ["sigmod", "Isotonic", "temprature"])
+def test_a_name_that_is_none_lists_the_nearest_first(given):
+    meant = {"sigmod": "sigmoid", "Isotonic": "isotonic", "temprature": "temperature"}[given]
+    with pytest.raises(ValueError, match=rf"among {{'{meant}', .*'vector'.*}}") as caught:
+        PostHocCalibratedClassifier(GaussianNB(), given).fit(*load_iris(return_X_y=True))
+    names = re.findall(r"'(\w+)'", str(caught.value).partition("{")[2].partition("}")[0])
+    assert {"auto", "platt", "beta", "histogram", "dirichlet", "vector"} < set(names)
+    far = [
+        name for name in names if name not in get_close_matches(given.lower(), names, cutoff=0.5)
+    ]
+    assert far == sorted(far)

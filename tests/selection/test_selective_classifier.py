@@ -132,8 +132,22 @@ def test_decision_values_alone_are_enough():
     clf = SelectiveClassifier(LinearSVC(), risk=0.2, confidence="max_logit")
     clf.fit(X[TRAIN], Y[TRAIN])
     assert not hasattr(clf, "predict_proba")
-    with pytest.raises(ValueError, match=r"confidence must be 'max_logit', .* got 'msp'\."):
+    with pytest.raises(ValueError, match=r"^estimator must have predict_proba .*max_logit"):
         SelectiveClassifier(LinearSVC()).fit(X[TRAIN], Y[TRAIN])
+
+
+@pytest.mark.parametrize("confidence", ["msp", "entropy", "margin", "max_logit", "energy"])
+def test_what_has_one_score_for_two_classes_is_calibrated_first(confidence):
+    two = Y == 0
+    needs = "a logit for every class" if confidence in ("max_logit", "energy") else "predict_proba"
+    message = (
+        rf"^estimator must have {needs} .* got LinearSVC, which has none; PostHocCali\w+\(Lin"
+    )
+    with pytest.raises(ValueError, match=message) as caught:
+        SelectiveClassifier(LinearSVC(), confidence=confidence).fit(X[TRAIN], two[TRAIN])
+    assert "max_logit takes" not in str(caught.value)
+    answered = SelectiveClassifier(PostHocCalibratedClassifier(LinearSVC()), risk=0.2)
+    assert answered.fit(X[TRAIN], two[TRAIN]).coverage_ > 0.8
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression()])

@@ -17,9 +17,9 @@ from skcalib.utils._numeric import (
 
 
 def naive_index(value, edges):
-    """The bin of an exact number among exact edges."""
+    """The bin of a number among edges of equal width, both rounded to float32."""
     for b in range(1, len(edges) - 1):
-        if Fraction(float(value)) <= Fraction(float(edges[b])):
+        if Fraction(float(np.float32(value))) <= Fraction(float(np.float32(edges[b]))):
             return b - 1
     return len(edges) - 2
 
@@ -42,8 +42,8 @@ def test_products_find_the_bins_that_a_search_finds(dtype):
         edges = uniform_edges(n_bins)
         on = edges[:: max(1, n_bins // 500)].astype(dtype)
         values = np.concatenate([on, np.nextafter(on, dtype(2)), np.nextafter(on, dtype(-1))])
-        # Exact: every value is a float64, and so are the edges.
-        expected = np.searchsorted(edges[1:-1], values.astype(np.float64))
+        inner = edges[1:-1].astype(np.float32)
+        expected = np.searchsorted(inner, values.astype(np.float32))
         np.testing.assert_array_equal(bin_index(values, edges), expected)
 
 
@@ -57,6 +57,20 @@ def test_tolerated_values_beyond_the_ends_of_many_bins(n_bins, dtype):
 def test_the_ends_belong_to_the_first_and_the_last_bin():
     assert bin_index(np.array([0.0, 1.0]), uniform_edges(15)).tolist() == [0, 14]
     assert bin_index(np.array([0.5]), uniform_edges(2)).tolist() == [0]
+
+
+@pytest.mark.parametrize("n_bins", [10, 15, 20])
+@pytest.mark.parametrize("many", [1, 500])
+def test_votes_and_decimals_on_the_edges_have_one_bin_in_any_precision(n_bins, many):
+    for n in (10, 15, 20, 30, 100):
+        exact = [Fraction(k, n) for k in range(n + 1)]
+        # The bin (j / n_bins, (j + 1) / n_bins] of the fraction itself, with 0 in the first.
+        expected = [max(0, -(-k * n_bins // 1) - 1) for k in exact]
+        votes = np.array([float(k) for k in exact] * many)
+        sums = np.array([sum([1 / n] * k) for k in range(n + 1)] * many)  # rounded otherwise
+        rest = 1 - votes[::-1].reshape(many, -1).ravel()
+        for values in (votes, sums, rest, votes.astype(np.float32), sums.astype(np.float32)):
+            assert bin_index(values, uniform_edges(n_bins)).tolist() == expected * many
 
 
 @given(st.floats(0, 1), st.integers(1, 200))
