@@ -612,6 +612,15 @@ def apply_transformers(X: Any, transformers: list[Any]) -> Any:
     return X
 
 
+def holds_numbers(X: Any) -> bool:
+    """Return whether the base models of ``estimator=None`` take X."""
+    try:
+        _as_numbers(X)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
 def _as_numbers(X: Any) -> Any:
     """Return X if it holds numbers; for texts and categories, the error says what to do."""
     try:

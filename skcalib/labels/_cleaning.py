@@ -37,6 +37,7 @@ from ..utils._estimators import (
 )
 from ..utils._labels import encode, format_labels
 from ..utils._output import warn
+from ._base_models import holds_numbers
 from ._constants import SOFT_LABEL_COVERAGE
 from ._finder import LabelIssueFinder
 
@@ -53,7 +54,9 @@ class LabelCleaningClassifier(DelegatingClassifier):
     estimator : classifier
         The classifier. A clone is fitted.
     finder : LabelIssueFinder, default=None
-        Finds the wrong labels; None means ``LabelIssueFinder()``. A clone is fitted. Its estimator
+        Finds the wrong labels; None means ``LabelIssueFinder()`` or, where X is sparse, lacks
+        values or has columns of dates, texts or categories, which only the classifier takes,
+        ``LabelIssueFinder(estimator)``. A clone is fitted. Its estimator
         may be a Pipeline that embeds the samples first. A finder that was updated with checks of
         the samples of `fit` is used as it is, and so is one in a ``FrozenEstimator``.
     action : {"soft", "relabel", "drop", "weight"}, default="soft"
@@ -226,7 +229,10 @@ class LabelCleaningClassifier(DelegatingClassifier):
     def _fitted_finder(
         self, X: Any, labels: NDArray[Any], used: NDArray[np.intp], **given: ArrayLike | None
     ) -> LabelIssueFinder:
-        finder = LabelIssueFinder(verbose=self.verbose) if self.finder is None else self.finder
+        finder = self.finder
+        if finder is None:
+            inner = None if holds_numbers(X) else self.estimator
+            finder = LabelIssueFinder(inner, verbose=self.verbose)
         frozen = isinstance(finder, FrozenEstimator)
         fitted = finder.estimator if frozen else finder
         issues = getattr(fitted, "issues_", None)

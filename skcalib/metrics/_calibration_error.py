@@ -604,7 +604,7 @@ def class_sums_between(
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
     totals = np.zeros(n_classes)
     for rows, block in iter_proba_blocks(predictions.proba):
-        limits = find_limits(edges, block.dtype)[:1]
+        limits = np.append(find_limits(edges, block.dtype), np.inf)[:1]  # inf: a single bin
         weight = None if predictions.weight is None else predictions.weight[rows]
         # A sample is correct for class k if k is its label: one entry per row, or one for every
         # class with a positive fraction.

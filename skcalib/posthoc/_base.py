@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import check_alignment
 from ..metrics._temperature_fit import compute_margins
 from ..utils._arrays import (
-    as_features,
+    as_numeric_features,
     average_to_one,
     check_weights,
     is_soft,
@@ -469,7 +469,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         raise NotImplementedError
 
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
-        X = as_features(X)
+        X = as_numeric_features(X)
         with name_argument("X"):
             n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
         # (n_samples,) is one column. If `fit` had several columns, scikit-learn raises an error.

@@ -312,6 +312,10 @@ class PriorShift(PostHocCalibrator):
     """
 
     _takes_scores = False
+
+    def _warn_of_absent(self, scores: NDArray, codes: NDArray, rows: Any) -> None:
+        """Do not warn: a new population may lack a class."""
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
         # Scores whose unit means nothing have no probabilities to shift.

@@ -65,10 +65,10 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 
 def as_features(X: Any, *, name: str = "X") -> Any:
-    """Return the `X` of an estimator as `validate_data` can read it.
+    """Return the `X` of an estimator in memory: tensors become arrays, all else stays as it is.
 
-    Tensors become arrays; everything else, frames with their names included, stays as it is. What
-    scikit-learn would misread is an error: masks, dates and durations.
+    What an estimator inside would misread is an error: masks, chunks, mappings. Columns of any
+    kind, such as dates and texts, are its affair.
     """
     check_readable(X, name=name)
     # A sparse array by keys (dok) is a mapping, for which scikit-learn has its own message.
@@ -78,6 +78,12 @@ def as_features(X: Any, *, name: str = "X") -> Any:
         X = to_host(X)
     except (TypeError, RuntimeError) as error:
         raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+    return X
+
+
+def as_numeric_features(X: Any, *, name: str = "X") -> Any:
+    """Return :func:`as_features`; an error for dates and durations, which numpy makes numbers."""
+    X = as_features(X, name=name)
     for dtype in _dtypes(X):
         if getattr(dtype, "kind", None) in ("m", "M", "V"):
             raise TypeError(f"{name} must hold numbers, got dtype {dtype}.")

@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import (
     as_features,
+    as_numeric_features,
     check_has,
     check_not_nested,
 )
@@ -68,7 +69,7 @@ def validate_data(
 
     Tensors are read. Masks, dates and durations, which scikit-learn would misread, are errors.
     """
-    X = as_features(X)
+    X = as_numeric_features(X)
     check_not_nested(X, name="X")
     is_half = isinstance(X, np.ndarray) and X.dtype == np.float16
     by_sum = ensure_all_finite and not is_half
