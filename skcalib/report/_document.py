@@ -66,7 +66,7 @@ def percent_interval(value: Mapping[str, Any]) -> str:
     if math.isnan(value["value"]):
         return NONE
     low, high = 100 * value["low"], 100 * value["high"]
-    return f"{percent(value['value'])} ({low:.1f}-{high:.1f})"
+    return f"{percent(value['value'])} ({number(low, 1)}-{number(high, 1)})"
 
 
 def threshold(value: float | None) -> str:
@@ -155,14 +155,14 @@ def _code(letter: str) -> str:
 
 def points(value: float) -> str:
     """Return a difference of fractions in percentage points."""
-    shown = f"{100 * value:.0f}" if round(100 * value, 1) >= 10 else f"{100 * value:.1f}"
+    shown = f"{100 * value:.0f}" if round(100 * value, 1) >= 10 else number(100 * value, 1)
     return f"{shown} point" + ("" if shown in ("1", "1.0") else "s")
 
 
 def format_means(predicted: float, observed: Mapping[str, float]) -> tuple[str, str, str]:
     """Return prediction, observation and range in per cent, with enough decimals to differ."""
     for digits in range(3):
-        ends = [f"{100 * observed[end]:.{digits}f}" for end in ("value", "low", "high")]
+        ends = [number(100 * observed[end], digits) for end in ("value", "low", "high")]
         text = f"{100 * predicted:.{digits}f}"
         if text not in ends:
             break

@@ -73,7 +73,7 @@ class CalibrationReport:
     >>> model = GaussianNB().fit(X[::2], y[::2])
     >>> report = CalibrationReport.from_estimator(model, X[1::2], y[1::2])
     >>> report  # doctest: +ELLIPSIS
-    CalibrationReport: Its probabilities hide most of what it knows: calibrating brings ...
+    CalibrationReport: Calibrating takes away most of its log-loss: from ...
     >>> round(report.results_["overview"]["accuracy"]["value"], 3)
     0.93
     """

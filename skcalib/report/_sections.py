@@ -509,8 +509,9 @@ def make_wrong_label_section(results: dict[str, Any]) -> Section | None:
     low, high = (100 * end for end in found["noise_rate_interval"])
     rate = percent(found["noise_rate"])
     text = (
-        f"After allowing for {rate} wrong labels ({low:.1f} to {high:.1f}), the probabilities are "
-        f"off by {percent_interval(allowed['error'])}, under the labels as they are by "
+        f"After allowing for {rate} wrong labels ({number(low, 1)} to {number(high, 1)}), the "
+        f"probabilities are off by {percent_interval(allowed['error'])}, under the labels as they "
+        "are by "
         f"{percent_interval(given['error'])}."
     )
     rows = [

@@ -96,7 +96,8 @@ def _make_error_tile(results: dict[str, Any]) -> Tile:
         answer, tone = f"within {points(overall.max_undetected_error)}", "good"
     low, high = (100 * error[end] for end in ("low", "high"))
     detail = (
-        f"calibration error {points(error['value'])}, 99 % interval {low:.1f} to {high:.1f}; "
+        f"calibration error {points(error['value'])}, 99 % interval {number(low, 1)} to "
+        f"{number(high, 1)}; "
         f"chance does as much in {count_models(overall.pvalue)}"
     )
     return Tile("Are the numbers believable?", answer, detail, tone)
@@ -114,7 +115,8 @@ def _make_parts_tile(tested: list[GroupTest]) -> Tile:
         if undecided:
             detail += f"; {len(undecided)} more with too few samples to decide"
         elif len(relevant) < len(parts):
-            detail += "; the rest fit"
+            by_little = any(part.significant for part in parts if not part.relevant)
+            detail += "; the rest off by little, or fit" if by_little else "; the rest fit"
         return Tile(question, f"no: {len(relevant)} of {len(parts)} {kinds} off", detail, "bad")
     if undecided:
         who = count_undecided(len(undecided), len(parts), kinds)
@@ -128,7 +130,7 @@ def _make_parts_tile(tested: list[GroupTest]) -> Tile:
 def _make_accuracy_tile(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
-    detail = f"99 % interval {low:.1f} to {high:.1f}"
+    detail = f"99 % interval {number(low, 1)} to {number(high, 1)}"
     if not overview.get("of_answers"):
         detail += (
             f"; always answering {in_sentence(largest['label'])} is right "
@@ -158,7 +160,7 @@ def _make_declining_tile(results: dict[str, Any]) -> Tile:
             f"Kept on new samples of the same kind, with {percent(LEVEL, 0)} certainty"
         )
         return Tile(question, f"{percent(promise['coverage'], 0)} answered", detail)
-    detail = "no threshold keeps that on new samples, as far as so few samples can show"
+    detail = "so few samples cannot show that any threshold keeps that on new ones"
     return Tile(question, "not promised", detail)
 
 

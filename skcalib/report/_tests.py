@@ -476,7 +476,7 @@ def _write_summary(
     if kind == "ignorant":
         headline = "It shows no knowledge of these labels: those of other samples are as probable."
     elif kind == "costly":
-        headline = "Its probabilities hide most of what it knows: " + _describe_gain(gain)
+        headline = f"Calibrating takes away most of its log-loss: {_describe_change(gain)}"
     elif overall.relevant:
         headline = _describe_error(kind, _find_worst(overall), positive)
     elif relevant:
@@ -487,7 +487,10 @@ def _write_summary(
         most = points(max(x.max_undetected_error for x in tested if x.significant))
         headline = f"Off by more than chance, but by no more than {most} on average."
     elif kind == "gain":
-        headline = f"No error shows on average, but there is one: {_describe_gain(gain)}"
+        headline = (
+            "No error shows on average, but there is one: calibrating brings the log-loss "
+            + _describe_change(gain)
+        )
     elif not overall.calibrated:
         headline = f"Too few samples to decide: an error of {largest}{where} could hide."
     elif undecided:
@@ -501,13 +504,10 @@ def _write_summary(
     return {"headline": headline, "explanation": " ".join(sentences)}
 
 
-def _describe_gain(gain: dict[str, float] | None) -> str:
+def _describe_change(gain: dict[str, float] | None) -> str:
     if gain is None:
         return ""
-    return (
-        f"calibrating brings the log-loss from {number(gain['before'])} to "
-        f"{number(gain['after'])}, on samples left out."
-    )
+    return f"from {number(gain['before'])} to {number(gain['after'])}, on samples left out."
 
 
 def _describe_overall(
@@ -546,9 +546,9 @@ def _describe_undetected(
     sentences = [f"{size}."]
     clearest = min(tested, key=lambda entry: entry.pvalue)
     if ALPHA < clearest.pvalue <= 0.1:
+        where = "that of all samples" if clearest is overall else _describe_place(clearest)
         sentences.append(
-            f"The strongest sign of one is {_describe_place(clearest)}. "
-            f"{_describe_chance(clearest, tested)}"
+            f"The clearest sign of an error is {where}. {_describe_chance(clearest, tested)}"
         )
     return sentences
 

@@ -60,6 +60,9 @@ def _ends(value, low, high):
         (points, 0.0994, "9.9 points"),
         (points, 0.0996, "10 points"),
         (points, 0.1, "10 points"),
+        # An end above 0 is not shown as 0.
+        (percent_interval, _ends(0.01, 0.0003, 0.03), "1.0 % (0.03-3.0)"),
+        (points, 0.0003, "0.03 points"),
     ],
 )
 def test_numbers(write, value, expected):
@@ -71,6 +74,7 @@ def test_numbers(write, value, expected):
     [
         (0.5, (0.521, 0.479, 0.561), ("50 %", "52 %", "48 to 56 %")),
         (0.503, (0.521, 0.496, 0.561), ("50.3 %", "52.1 %", "49.6 to 56.1 %")),
+        (0.12, (0.02, 0.0004, 0.07), ("12 %", "2 %", "0.04 to 7 %")),
         (0.5, (0.5, 0.25, 0.75), ("50.00 %", "50.00 %", "25.00 to 75.00 %")),
     ],
 )

@@ -260,7 +260,7 @@ def test_the_largest_story_leads():
     report = CalibrationReport.from_predictions(y, proba)
     assert report.results_["summary"]["kind"] == "costly"
     headline = report.results_["summary"]["headline"]
-    assert headline.startswith("Its probabilities hide most of what it knows: calibrating brings")
+    assert headline.startswith("Calibrating takes away most of its log-loss: from")
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])

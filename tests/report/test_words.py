@@ -61,7 +61,7 @@ def words(tested, kind, *, n_classes=2, gain=None):
 
 
 GAIN = {"before": 0.5, "after": 0.25}
-BY = "calibrating brings the log-loss from 0.500 to 0.250, on samples left out."
+BY = "from 0.500 to 0.250, on samples left out."
 A, B, C, D = (group(name) for name in "abcd")
 FEW = [group("few", largest=0.3, n=7), group("fewer", largest=0.4, n=1)]
 
@@ -74,7 +74,7 @@ FEW = [group("few", largest=0.3, n=7), group("fewer", largest=0.4, n=1)]
             [entry()],
             "costly",
             {"gain": GAIN},
-            f"Its probabilities hide most of what it knows: {BY}",
+            f"Calibrating takes away most of its log-loss: {BY}",
         ),
         ([off_overall(0.1)], "overstated", {}, "It overstates class 1: it"),
         (
@@ -108,7 +108,12 @@ FEW = [group("few", largest=0.3, n=7), group("fewer", largest=0.4, n=1)]
             {},
             "Off by more than chance, but by no more than 7.0 points on average.",
         ),
-        ([entry()], "gain", {"gain": GAIN}, f"No error shows on average, but there is one: {BY}"),
+        (
+            [entry()],
+            "gain",
+            {"gain": GAIN},
+            f"No error shows on average, but there is one: calibrating brings the log-loss {BY}",
+        ),
         (
             [entry(largest=0.08), *FEW],
             "undecided",
@@ -160,12 +165,16 @@ SAYS = "It says 50.0 % for class 1 on average, and 50.0 % are (40.0 to 60.0 %)"
         ([entry(), FEW[0], A], ["and up to 30 points for site = few (7 samples)."], []),
         (
             [entry(), A, group("b", pvalue=0.1)],
-            ["The strongest sign of one is for site = b. Among the 3 comparisons of this page, "
-             "chance makes an error as clear as this in 100 of 1 000 calibrated models."],
+            ["The clearest sign of an error is for site = b. Among the 3 comparisons of this "
+             "page, chance makes an error as clear as this in 100 of 1 000 calibrated models."],
             [],
         ),
-        ([entry(pvalue=0.02)], ["The strongest sign of one is overall. Chance makes"], ["Among"]),
-        ([entry(), A, group("b", pvalue=0.101)], [], ["strongest"]),
+        (
+            [entry(pvalue=0.02)],
+            ["The clearest sign of an error is that of all samples. Chance makes"],
+            ["Among"],
+        ),
+        ([entry(), A, group("b", pvalue=0.101)], [], ["clearest"]),
         (
             [entry(), off("b", 0.15, 0.0005)],
             [": that may be chance.", "For site = b it says 50 % for class 1 on average, and 35 % "
@@ -479,6 +488,13 @@ def test_the_tile_of_all_samples(overall, answer, tone):
         ),
         ([off("y", 0.1)], "For every group?", "no: 1 of 1 groups off", "site = y", "bad"),
         (
+            [off("y", 0.1), off("z", 0.01, negligible=True), A],
+            "For every group?",
+            "no: 1 of 3 groups off",
+            "site = y; the rest off by little, or fit",
+            "bad",
+        ),
+        (
             [off("y", 0.1), FEW[0], A],
             "For every group?",
             "no: 1 of 3 groups off",
@@ -549,7 +565,7 @@ def promised(**options):
             None,
             "If it may decline, at most 0.5 % wrong",
             "not promised",
-            "no threshold keeps that",
+            "so few samples cannot show that any threshold keeps",
             None,
         ),
         (
