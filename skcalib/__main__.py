@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from . import __version__
 from .metrics import CalibrationMonitor, calibration_error_interval
 from .metrics._registry import choose_metric, metrics_to_minimize
+from .metrics._states import get_field, read_count, read_labels, read_state, read_text
 from .report import CalibrationReport
 from .report._data import OF_FILES, find_alignment
 from .report._read import describe, read_predictions
@@ -286,20 +287,26 @@ def _read_state(path: Path, rate: float | None) -> _State:
     if not path.exists():
         return _State(0.01 if rate is None else rate)
     try:
-        kept = json.loads(path.read_text())
-        if kept["format"] != _FORMAT:
-            raise ValueError(f"the format is {kept['format']!r}")
-        monitor = CalibrationMonitor.from_json(json.dumps(kept["monitor"]))
-        state = _State(
-            monitor.false_alarm_rate,
-            monitor,
-            list(kept["classes"]),
-            bool(kept["single"]),
-            dict(kept["files"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        if not path.is_file():
+            raise ValueError("it is no file")
+        kept = read_state(path.read_text(encoding="utf-8"), [_FORMAT])
+        monitor = CalibrationMonitor.from_json(json.dumps(get_field(kept, "monitor")))
+        classes = read_labels(get_field(kept, "classes"), "classes")
+        files, single = get_field(kept, "files"), get_field(kept, "single")
+        if not isinstance(files, dict) or len(files) != len(monitor.steps_) or not files:
+            raise ValueError("'files' must have an entry for every step")
+        for entry in files.values():
+            read_text(get_field(entry, "name"), "name")
+            read_count(get_field(entry, "status"), "status", 0, 1)
+            read_text(get_field(entry, "result"), "result")
+        if not isinstance(single, bool) or classes != np.array(monitor.classes_).tolist():
+            raise ValueError("'classes' must be those of the monitor")
+        if single and len(classes or ()) != 2:
+            raise ValueError("'single' must be false for several classes")
+        state = _State(monitor.false_alarm_rate, monitor, classes, single, files)
+    except ValueError as error:
         raise ValueError(
-            f"{path} must be a state that this command has written: {error}."
+            f"{path} must be a state that this command has written: {str(error)[:300]}."
         ) from None
     if rate not in (None, state.false_alarm_rate):
         raise ValueError(

@@ -161,6 +161,11 @@ SHARED = {
     "__main__": {
         "metrics._registry.choose_metric",
         "metrics._registry.metrics_to_minimize",
+        "metrics._states.get_field",
+        "metrics._states.read_count",
+        "metrics._states.read_labels",
+        "metrics._states.read_state",
+        "metrics._states.read_text",
         "report._data.OF_FILES",
         "report._data.find_alignment",
         "report._read.describe",

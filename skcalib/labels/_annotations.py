@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections import Counter
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -21,7 +23,7 @@ from ..utils._arrays import (
     is_missing,
     warn_if_normalized,
 )
-from ..utils._labels import as_labels, encode_groups, find_positions, merge_classes
+from ..utils._labels import as_labels, encode_groups, find_positions, merge_classes, shorten
 from ..utils._output import get_row_index, warn
 from ._vote_model import Votes
 
@@ -448,6 +450,8 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "float": float,
     "bool": lambda text: {"true": True, "false": False}[text.lower()],
 }
+# The page writes one quotation mark before text that a spreadsheet would take for a formula.
+_NEUTRAL = re.compile(r"'+[=+\-@]")
 _ANSWERS = ("keep", "accept", "other", "none", "unsure", "")
 
 
@@ -501,7 +505,7 @@ def read_checks(
     positions = [position for position, _ in found]
     labels = [label for _, label in found]
     if len(set(positions)) < len(positions):
-        twice = next(p for i, p in enumerate(positions) if p in positions[:i])
+        twice = next(p for p, n in Counter(positions).items() if n > 1)
         raise ValueError(f"Every position must have one answer, got several for {twice}.")
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
@@ -521,7 +525,10 @@ def _answers(path: Path) -> list[tuple[int, Any]]:
         ) from error
     header = text.partition("\n")[0]
     separator = max(",;\t", key=header.count)
-    lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+    try:
+        lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:  # too long a cell
+        raise ValueError(f"path must be of a table of answers, got {error} in {path}.") from None
     columns = lines[0].keys() if lines else [name.strip() for name in header.split(separator)]
     missing = [name for name in ("position", "true_label") if name not in columns]
     if missing:
@@ -534,10 +541,13 @@ def _answers(path: Path) -> list[tuple[int, Any]]:
     answers = []
     for line in lines:
         position, label = _position(line["position"], path), line["true_label"] or ""
+        if _NEUTRAL.match(label):
+            label = label[1:]
         answer = (line.get("answer") or "").strip().lower()
         if answer not in _ANSWERS:
             raise ValueError(
-                f"answer must be keep, accept, other, none or unsure, got {answer!r} in {path}."
+                "answer must be keep, accept, other, none or unsure, got "
+                f"{shorten(answer)} in {path}."
             )
         if label.strip() or answer in ("keep", "accept", "other"):
             kind = (line.get("type") or "").strip() or ("int" if whole else "str")
@@ -549,18 +559,21 @@ def _answers(path: Path) -> list[tuple[int, Any]]:
 
 def _position(text: str | None, path: Path) -> int:
     try:
-        return int(text or "")
-    except ValueError as error:
-        raise ValueError(f"position must be an integer, got {text!r} in {path}.") from error
+        position = int(text or "")
+        if abs(position) <= np.iinfo(np.intp).max:
+            return position
+    except ValueError:
+        pass
+    raise ValueError(f"position must be an integer, got {shorten(text)} in {path}.")
 
 
 def _label(text: str, kind: str, path: Path) -> Any:
     try:
         return _TYPES[kind](text)
-    except (KeyError, ValueError) as error:
+    except (KeyError, OverflowError, ValueError) as error:
         raise ValueError(
             "true_label must be of the type in the column type, one of "
-            f"{', '.join(_TYPES)}; got {text!r} of type {kind!r} in {path}."
+            f"{', '.join(_TYPES)}; got {shorten(text)} of type {shorten(kind)} in {path}."
         ) from error
 
 

@@ -20,7 +20,7 @@ from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, shorten
 from ..utils._numeric import uniform_edges
 from ..utils._output import warn
-from ..utils._proba import Predictions, as_proba, check_predictions
+from ..utils._proba import TOLERANCE, Predictions, as_proba, check_predictions
 from ._binned_draws import count_effective
 from ._calibration_error import (
     NORM_CONSTRAINTS,
@@ -45,6 +45,7 @@ from ._per_sample import (
 )
 from ._registry import AnyMetric, LossesOfLabels, choose_metric
 from ._smooth import compute_error_of_excess, excess_on_grid, grid_steps
+from ._states import get_field, read_count, read_labels, read_numbers, read_state
 
 
 class Summed:
@@ -163,6 +164,8 @@ _STATE = (
 )  # fmt: skip
 # Format 1 has no `weight_norms_`.
 _WITHOUT_NORMS = "skcalib.CalibrationAccumulator 1"
+# Of samples, more than any state has.
+_MOST_EFFECTIVE = 1e16
 
 
 class CalibrationAccumulator:
@@ -578,29 +581,79 @@ class CalibrationAccumulator:
         True
         """
         try:
-            state = json.loads(text)
-            if state["format"] not in (_FORMAT, _WITHOUT_NORMS):
-                raise ValueError(f"the format is {state['format']!r}")
+            state = read_state(text, (_FORMAT, _WITHOUT_NORMS))
+            sums = get_field(state, "metric_sums_")
+            if not isinstance(sums, dict):
+                raise ValueError("'metric_sums_' must be an object")
+            pos_label = get_field(state, "pos_label")
             found = cls(
-                norm=state["norm"],
-                metrics=list(state["metric_sums_"]),
-                edges=state["edges_"],
-                labels=state["labels"],
-                pos_label=state["pos_label"],
+                norm=get_field(state, "norm"),
+                metrics=list(sums),
+                edges=read_numbers(get_field(state, "edges_"), "edges_"),
+                labels=read_labels(get_field(state, "labels"), "labels"),
+                pos_label=None if pos_label is None else read_labels([pos_label], "pos_label")[0],  # type: ignore[index]
             )
             found._take(state)
-        except (KeyError, TypeError, ValueError) as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(
-                f"text must be what to_json of an accumulator returned, got {text[:60]!r}: "
-                f"{error}."
+                "text must be what to_json of an accumulator returned, got "
+                f"{shorten(text)}: {str(error)[:200].rstrip('.')}."
             ) from None
         return found
 
     def _take(self, state: dict[str, Any]) -> None:
         """Set sums and classes from a dict of plain values, as JSON holds them."""
-        sums = np.array(state["sums_"], dtype=np.float64)
+        self._take_classes(state)
+        sums, norms = self._read_sums(state)
+        if list(state["metric_sums_"]) != list(self.metric_sums_):
+            raise ValueError("'metric_sums_' must have short names that differ")
+        self.sums_, self.weight_norms_ = sums, norms
+        self.metric_sums_ = {
+            name: read_numbers(values, name, self._shape_of(name) if sums.any() else ())
+            for name, values in state["metric_sums_"].items()
+        }
+
+    def _take_classes(self, state: dict[str, Any]) -> None:
+        columns, classes = get_field(state, "_columns"), get_field(state, "classes_")
+        if columns is not None:
+            read_numbers(columns, "_columns")
+            self._columns = tuple(read_count(k, "_columns", 2) for k in columns)
+            if len(self._columns) > 1:
+                raise ValueError("'_columns' must be of one number at most")
+        if classes is not None:
+            labels = set(read_labels(classes, "classes_") or ())
+            if self.labels is not None and labels != set(np.asarray(self.labels).tolist()):
+                raise ValueError("'classes_' must be 'labels', in any order")
+            self.classes_ = as_labels(classes, name="classes_")
+        known = self.labels if classes is None else classes
+        if known is None:
+            if self._columns:
+                raise ValueError("'classes_' must have a label for every column")
+            return
+        names = np.asarray(known).tolist()
+        if len(names) < 2 or (self._columns is not None and (*self._columns, 2)[0] != len(names)):
+            raise ValueError("'classes_' and 'labels' must have a label for every column")
+        if self.pos_label is not None and self.pos_label not in names:
+            raise ValueError("'pos_label' must be one of the classes")
+        if classes is not None and self._columns is None:
+            raise ValueError("'_columns' must be known with the classes")
+
+    def _read_sums(self, state: dict[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the sums of a state, and the norms of the weights."""
+        sums = read_numbers(get_field(state, "sums_"), "sums_", self.sums_.shape, low=-TOLERANCE)
+        n, confidence, correct = sums
+        if (n < 0).any() or (np.maximum(confidence, correct) > (1 + 2 * TOLERANCE) * n).any():
+            raise ValueError("'sums_' must not exceed the weights")
+        if self._columns is None and sums.any():
+            raise ValueError("'_columns' must be known where there are samples")
         if state["format"] == _FORMAT:
-            norms = np.array(state["weight_norms_"], dtype=np.float64)
+            norms = get_field(state, "weight_norms_")
+            norms = read_numbers(norms, "weight_norms_", self.weight_norms_.shape, low=0)
+            norm, most = np.hypot(*norms), np.maximum(n, np.sqrt(n)) * (1 + TOLERANCE)
+            # Squares of far smaller weights are 0.
+            least = np.where(n > 1e-100 * n.max(), n / _MOST_EFFECTIVE**0.5, 0)
+            if ((norm < least) | (norm > most)).any():
+                raise ValueError("'weight_norms_' must fit the weights")
         else:
             norms = np.sqrt(np.maximum([sums[2], sums[0] - sums[2]], 0))
             if sums.any():
@@ -608,19 +661,14 @@ class CalibrationAccumulator:
                     "text has format 1, without the norms of weights: intervals and reports take "
                     "a weight of k for k samples. If other weights were passed, sum up again."
                 )
-        metric_sums = {
-            name: np.array(values, dtype=np.float64)
-            for name, values in state["metric_sums_"].items()
-        }
-        shapes = self.sums_.shape, self.weight_norms_.shape
-        if (sums.shape, norms.shape) != shapes or not all(
-            np.isfinite(array).all() for array in (sums, norms, *metric_sums.values())
-        ):
-            raise ValueError("its sums are not finite or not those of its bins")
-        self.sums_, self.weight_norms_, self.metric_sums_ = sums, norms, metric_sums
-        if state["classes_"] is not None:
-            self.classes_ = as_labels(state["classes_"], name="classes_")
-        self._columns = None if state["_columns"] is None else tuple(state["_columns"])
+        return sums, norms
+
+    def _shape_of(self, metric: str) -> tuple[int, ...]:
+        """Return the shape of the sums of a metric, once there are samples."""
+        labels = [0, 1] if self.classes_ is None else self.classes_
+        proba = np.full((1, *self._columns), 1 / len(labels))  # type: ignore[misc]
+        one = check_predictions(labels[:1], proba, labels=labels)
+        return _WITH_SUMS[metric].sums(one, self.edges_).shape
 
     def curve(self) -> ReliabilityCurve:
         """Return what :func:`reliability_curve` does, for all samples so far.

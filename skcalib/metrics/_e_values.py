@@ -132,7 +132,7 @@ def combine_e_values(sums: NDArray[np.float64]) -> Evidence:
 
 # With fewer decimals, such as a vote of ten neighbors, values are taken as written with two; with
 # more, they are exact.
-_FEWEST_DECIMALS, _MOST_DECIMALS = 2, 5
+LIMITS_OF_DECIMALS = 2, 5
 # Bins in a block of the product with all maps.
 _BINS_AT_ONCE = 4096
 
@@ -156,7 +156,8 @@ def find_decimals(proba: NDArray[np.floating]) -> Written | None:
     """
     n_columns, exact = proba.shape[1], proba.astype(np.float64)
     most = n_columns // 2 if n_columns > 2 else 0
-    for decimals in range(_FEWEST_DECIMALS, _MOST_DECIMALS + 1):
+    fewest, most_decimals = LIMITS_OF_DECIMALS
+    for decimals in range(fewest, most_decimals + 1):
         unit = 10**decimals
         rounding = 4 * unit * float(np.finfo(proba.dtype).eps)
         if rounding > 0.05:

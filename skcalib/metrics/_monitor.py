@@ -14,10 +14,11 @@ from scipy.special import logsumexp
 
 from ..utils._backends import is_chunked, to_host
 from ..utils._compat import Interval, _safe_indexing, validate_params
-from ..utils._labels import encode_groups, format_labels
-from ..utils._proba import check_predictions
+from ..utils._labels import encode_groups, format_labels, shorten
+from ..utils._proba import TOLERANCE, check_predictions
 from ._accumulator import CalibrationAccumulator
 from ._e_values import (
+    LIMITS_OF_DECIMALS,
     Evidence,
     Written,
     WrittenCounts,
@@ -28,9 +29,12 @@ from ._e_values import (
     log_ratios_of_written,
     make_log_weights,
 )
+from ._states import get_field, read_count, read_number, read_numbers, read_state, read_text
 
 # Format 1 had exact steps alone.
 _FORMAT, _EXACT_FORMAT = (f"skcalib.CalibrationMonitor {version}" for version in (2, 1))
+# Of numbers of samples, and of the logarithms of their e-values: more than any state has.
+_MOST = 1e15
 
 
 @dataclass
@@ -315,8 +319,7 @@ class CalibrationMonitor:
             rows = slice(None) if groups is None or group == "" else groups == group
             counts = None if rounded is None else rounded.count_rows(rows)
             g = len(streams)  # all samples come first
-            weight = (1.0 if by is None else 0.5) if g == 0 else 0.5 / (g * (g + 1))
-            stream = streams.get(group, _Stream(weight))
+            stream = streams.get(group, _Stream(_weigh_stream(g, has_groups=by is not None)))
             streams[group] = stream.add(part, title, counts, half_width)
         self._streams, self._empty, self._half_width = streams, empty, half_width
         if self.alarm_ is None and self._log_e() >= -np.log(self.false_alarm_rate):
@@ -377,20 +380,40 @@ class CalibrationMonitor:
             If the text is not that of a monitor.
         """
         try:
-            state = json.loads(text)
-            if state["format"] not in (_FORMAT, _EXACT_FORMAT):
-                raise ValueError(f"the format is {state['format']!r}")
-            found = cls(state["false_alarm_rate"])
-            found.alarm_ = state["alarm"]
-            found._half_width = float(state.get("half_width", 0.0))
-            found._empty = CalibrationAccumulator.from_json(json.dumps(state["classes"]))
-            for group, values in state["streams"].items():
-                found._streams[group] = _read_stream(values)
-        except (KeyError, TypeError, ValueError) as error:
+            state = read_state(text, (_FORMAT, _EXACT_FORMAT))
+            rate = read_number(get_field(state, "false_alarm_rate"), "false_alarm_rate")
+            found = cls(rate)
+            found._take(state)
+        except (TypeError, ValueError) as error:
             raise ValueError(
-                f"text must be what to_json of a monitor returned, got {text[:60]!r}: {error}."
+                f"text must be what to_json of a monitor returned, got {shorten(text)}: "
+                f"{str(error)[:200].rstrip('.')}."
             ) from None
         return found
+
+    def _take(self, state: dict[str, Any]) -> None:
+        """Set all that a state of plain values holds."""
+        alarm, streams = get_field(state, "alarm"), get_field(state, "streams")
+        self.alarm_ = None if alarm is None else read_text(alarm, "alarm")
+        self._half_width = read_number(state.get("half_width", 0.0), "half_width", 0, 0.5)
+        self._empty = CalibrationAccumulator.from_json(json.dumps(get_field(state, "classes")))
+        if list(self._empty.metric_sums_) != ["e_value"] or self._empty.sums_.any():
+            raise ValueError("'classes' must be an accumulator of e-values without samples")
+        if not isinstance(streams, dict) or (streams and next(iter(streams)) != ""):
+            raise ValueError("'streams' must begin with that of all samples")
+        if streams and self._empty._columns is None:
+            raise ValueError("'classes' must be known after the first step")
+        maps = self._empty._shape_of("e_value") if streams else ()
+        for g, (group, values) in enumerate(streams.items()):
+            weight = _weigh_stream(g, has_groups=len(streams) > 1)
+            is_exact = state["format"] == _EXACT_FORMAT
+            self._streams[group] = _read_stream(values, weight, maps, is_exact=is_exact)
+        if len(self.steps_) < max((len(s.steps) for s in self._streams.values()), default=0):
+            raise ValueError("no group may have more steps than all samples")
+        if any(stream.counts for stream in self._streams.values()) and not self._half_width:
+            raise ValueError("'half_width' must be positive for rounded steps")
+        if self.alarm_ is None and self._log_e() >= -np.log(self.false_alarm_rate):
+            raise ValueError("'alarm' must be a text with so much evidence")
 
     def __repr__(self) -> str:
         alarm = "none" if self.alarm_ is None else self.alarm_.split(",")[0]
@@ -513,22 +536,63 @@ def _stream_as_plain(stream: _Stream) -> dict[str, Any]:
     }
 
 
-def _read_stream(values: dict[str, Any]) -> _Stream:
-    """Return the stream that JSON holds."""
-    steps, logs = values["steps"], values["log_alternatives"]
-    counts = [
-        [
-            WrittenCounts(decimals, np.array(at, dtype=np.int64), *map(np.array, sums))
-            for decimals, at, *sums in columns
-        ]
-        for columns in values.get("counts", [])
-    ]
+def _weigh_stream(g: int, *, has_groups: bool) -> float:
+    """Return the weight of the g-th stream to appear; all samples come first."""
+    if g == 0:
+        return 0.5 if has_groups else 1.0
+    return 0.5 / (g * (g + 1))
+
+
+def _read_stream(
+    values: dict[str, Any], weight: float, maps: tuple[int, ...], *, is_exact: bool
+) -> _Stream:
+    """Return the stream that JSON holds; its alternatives have the shape `maps`."""
+    if not np.isclose(read_number(get_field(values, "weight"), "weight"), weight):
+        raise ValueError(f"'weight' must be {weight:g}")
+    logs, steps = get_field(values, "log_alternatives"), get_field(values, "steps")
+    if not isinstance(steps, list) or not steps:
+        raise ValueError("'steps' must be a list of at least one step")
+    for step in steps:
+        read_text(get_field(step, "name"), "name")
+        n = read_number(get_field(step, "samples"), "samples", 1, _MOST)
+        for name in ("predicted", "observed"):
+            read_number(get_field(step, name), name, -TOLERANCE * n, (1 + TOLERANCE) * n)
+        read_number(get_field(step, "log_e"), "log_e", -_MOST, _MOST)
     if logs is not None:
-        logs = np.array(logs, dtype=np.float64)
-    is_finite = logs is None or np.isfinite(logs).all()
-    if not steps or (logs is None and not counts) or not is_finite:
-        raise ValueError("a stream has no finite evidence")
-    # Format 1 had exact steps alone.
-    n_exact, log_exact = values.get("n_exact", len(steps)), values.get("log_exact")
-    log_exact = steps[-1]["log_e"] if log_exact is None else log_exact
-    return _Stream(values["weight"], steps, logs, n_exact, log_exact, counts)
+        logs = read_numbers(logs, "log_alternatives", maps, -_MOST, _MOST)
+    if is_exact:
+        n_exact, log_exact, counts = len(steps), steps[-1]["log_e"], []
+    else:
+        n_exact = read_count(get_field(values, "n_exact"), "n_exact")
+        log_exact = read_number(get_field(values, "log_exact"), "log_exact", -_MOST, _MOST)
+        n_columns = 1 if len(maps) == 1 else maps[0] - 1
+        counts = [_read_counts(step, n_columns) for step in _as_list(values, "counts")]
+    if n_exact + len(counts) != len(steps) or (logs is None) != (n_exact == 0):
+        raise ValueError("'steps' must all have evidence")
+    return _Stream(weight, steps, logs, n_exact, float(log_exact), counts)
+
+
+def _as_list(values: dict[str, Any], name: str) -> list[Any]:
+    found = get_field(values, name)
+    if not isinstance(found, list):
+        raise ValueError(f"{name!r} must be a list")
+    return found
+
+
+def _read_counts(columns: Any, n_columns: int) -> list[WrittenCounts]:
+    """Return the counts of one step, for every column."""
+    if not isinstance(columns, list) or len(columns) != n_columns:
+        raise ValueError(f"'counts' must have {n_columns} columns in every step")
+    found = []
+    for column in columns:
+        if not isinstance(column, list) or len(column) != 4:
+            raise ValueError("'counts' must be decimals, values, samples and positive ones")
+        decimals = read_count(column[0], "decimals", *LIMITS_OF_DECIMALS)
+        at = read_numbers(column[1], "counts", low=0, high=10**decimals)
+        n, n_positive = (read_numbers(sums, "counts", at.shape, 0, _MOST) for sums in column[2:])
+        if at.ndim != 1 or not at.size or (at % 1 > 0).any() or (np.diff(at) <= 0).any():
+            raise ValueError("'counts' must be of integers that increase")
+        if (n < 1).any() or (n_positive > n).any():
+            raise ValueError("'counts' must be of at least one sample, and no more positive ones")
+        found.append(WrittenCounts(decimals, at.astype(np.int64), n, n_positive))
+    return found

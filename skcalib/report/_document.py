@@ -270,6 +270,8 @@ class Document:
 # Characters with a meaning in Markdown, in HTML or on sites that show Markdown: $ for formulas, @
 # and # for people and issues, : for addresses.
 SPECIAL = "\\`*_[]<>#|&$~@:"
+# The dot makes a link of an address without a colon.
+_MEANT = re.compile(rf"[{re.escape(SPECIAL)}]|(?<=www)\.", re.IGNORECASE)
 # A color that no display uses; it is replaced by the page's text color, light or dark.
 INK = "#010203"
 # Between the numbers of a chart, of which there are at most six.
@@ -349,7 +351,7 @@ def _place_chart(chart: Chart) -> dict[str, Any]:
 def escape(text: str) -> str:
     """Return text for Markdown, on one line and with special characters escaped."""
     line = re.sub(r"[^\S\u3000]+", " ", text)
-    return "".join(f"&#{ord(letter)};" if letter in SPECIAL else letter for letter in line)
+    return _MEANT.sub(lambda found: f"&#{ord(found[0])};", line)
 
 
 def as_markdown(report: Any) -> str:

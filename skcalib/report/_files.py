@@ -9,9 +9,11 @@ import io
 import json
 import re
 import unicodedata
+import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,8 @@ LOOK = 50
 LONGEST_LIST = 10_000
 # A gzip file may be this many times as large unpacked: text comes to 20, zeros to 1000.
 MOST_UNPACKED = 200
+# Bytes of numbers that are no burden, whatever the size of the file.
+SMALL = 2**30
 
 
 def strip_name(name: str) -> str:
@@ -122,7 +126,7 @@ class File:
             percent &= bool(((numbers >= 0) & (numbers <= 100)).all())
             raise ValueError(
                 f"Column {name!r} of {self.path} must hold {what}, got "
-                f"{self.frame[name].iloc[row]!s} in line {self.frame.index[row]}"
+                f"{list_names([str(self.frame[name].iloc[row])])} in line {self.frame.index[row]}"
                 f"{'; divide percentages by 100' if percent else ''}."
             )
         return numbers
@@ -187,14 +191,16 @@ def _of_arrow(path: Path, form: str) -> Any:
     """Return the frame of a parquet or feather file."""
     pandas = import_optional("pandas", extra="report")
     try:
+        if form == "parquet":
+            found = import_module("pyarrow.parquet").read_metadata(path)
+            _check_unpacked(path, 8 * found.num_rows * found.num_columns)
         frame = (pandas.read_parquet if form == "parquet" else pandas.read_feather)(path)
     except ImportError as error:
         raise ImportError(
             f"{path} is a {form} file, which pandas reads with pyarrow: pip install pyarrow"
         ) from error
-    except (OSError, ValueError) as error:  # pyarrow's own errors are of these kinds
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{path} must be a whole {form} file, got: {reason}.") from None
+    except Exception as error:  # of a broken file pyarrow and pandas raise any kind
+        raise ValueError(f"{path} must be a whole {form} file, got: {_reason(error)}.") from None
     frame = _numbered(frame)
     if not frame.columns.is_unique:
         twice = sort_naturally(frame.columns[frame.columns.duplicated()])
@@ -226,10 +232,16 @@ def _of_npz(path: Path) -> File:
     """Return the arrays of an npz file: those of one number for each sample, and of K numbers."""
     pandas = import_optional("pandas", extra="report")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zlib.error) as error:
-        raise ValueError(f"{path} must be a whole npz file of arrays, got: {error}.") from None
+        with zipfile.ZipFile(path) as archive:
+            _check_unpacked(path, sum(member.file_size for member in archive.infolist()))
+        with np.load(path, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+            if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+                raise ValueError("other files than arrays")
+    except Exception as error:  # of a broken file numpy and zipfile raise any kind
+        raise ValueError(
+            f"{path} must be a whole npz file of arrays, got: {_reason(error)}."
+        ) from None
     rows = {len(array) for array in arrays.values() if array.ndim in (1, 2)}
     if len(rows) != 1:
         raise ValueError(
@@ -245,6 +257,21 @@ def _of_npz(path: Path) -> File:
         elif array.ndim == 2:
             columns[name] = list(array)
     return File(path, _numbered(pandas.DataFrame(columns)), "npz")
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error, of moderate length."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= 200 else f"{line[:197]}..."
+
+
+def _check_unpacked(path: Path, size: int) -> None:
+    """Raise if a file is far larger unpacked: it would fill the memory."""
+    if size > max(MOST_UNPACKED * path.stat().st_size, SMALL):
+        raise ValueError(
+            f"more than {MOST_UNPACKED} times its size unpacked, {size / 1e9:.0f} GB: unpack it "
+            "first"
+        )
 
 
 def is_one_hot(values: NDArray[Any]) -> bool:

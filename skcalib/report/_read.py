@@ -91,6 +91,28 @@ def read_predictions(
     for name, value in (("by", by), ("classes", classes)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
+    options = label, classes, pos_label, sample_weight, by, groups, prediction, confidence
+    try:
+        return _read_columns(path, *options)
+    except ValueError as error:
+        # Names and labels of a broken file may have any length.
+        text = re.sub(r"\S{100,}", lambda word: f"{word[0][:97]}...", str(error))
+        if text == str(error):
+            raise
+        raise ValueError(text) from None
+
+
+def _read_columns(
+    path: Path,
+    label: str | None,
+    classes: Sequence[str] | Mapping[str, str] | None,
+    pos_label: str | None,
+    sample_weight: str | None,
+    by: Sequence[str],
+    groups: str | None,
+    prediction: str | None,
+    confidence: str | None,
+) -> dict[str, Any]:
     asked = [name for name in (label, *by, groups, prediction) if name is not None]
     file = read_file(path, asked)
     given = None if classes is None else _classes_given(classes, file.names)

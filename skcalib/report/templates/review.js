@@ -192,6 +192,8 @@ function show() {
 }
 
 function table() {
+  // A spreadsheet would take text that begins so for a formula; `read_checks` removes the sign.
+  const neutral = (value) => /^'*[=+\-@]/.test(value) && !/^[+-]?\d*\.?\d+$/.test(value) ? `'${value}` : value;
   const cell = (value) => /[",;\t\r\n]|^\s|\s$/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
   const lines = [["position", "sample", "label", "true_label", "answer", "type"]];
   samples.forEach((sample, i) => {
@@ -200,7 +202,7 @@ function table() {
     const to = answer.to === undefined ? "" : classes[answer.to][0];
     lines.push([String(sample.position), sample.name ?? "", classes[sample.given][0], to, answer.how, classes[answer.to ?? sample.given][1]]);
   });
-  return "\ufeff" + lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
+  return "\ufeff" + lines.map((line) => line.map(neutral).map(cell).join(",") + "\r\n").join("");
 }
 
 function download() {
