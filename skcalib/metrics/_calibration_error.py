@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import count_unit
+from ..utils._arrays import count_unit, warn_if_normalized
 from ..utils._backends import to_host
 from ..utils._compat import Interval, StrOptions, validate_params
 from ..utils._numeric import (
@@ -401,8 +401,13 @@ def debiased_calibration_error(
     ... )
     -0.015
     """
-    bins, unit = _compute_bins(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
-    return debiased_norm(bins.sums * count_unit(unit), squared=squared)
+    predictions = check_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
+    )
+    bins = compute_bins(predictions, n_bins=n_bins, strategy=strategy)
+    if predictions.counts is not None:
+        warn_if_normalized(predictions.counts)
+    return debiased_norm(bins.sums * count_unit(predictions.unit), squared=squared)
 
 
 @register("ks")

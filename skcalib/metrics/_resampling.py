@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..utils._compat import Interval
 from ..utils._estimators import has_argument
 from ..utils._labels import encode_groups
-from ..utils._output import warn
+from ..utils._output import collecting, warn
 from ..utils._proba import add_unseen, as_two_columns, check_predictions
 from ._binned_draws import (
     OneSeed,
@@ -58,18 +58,29 @@ class AnyError(NamedTuple):
     groups: NDArray[np.intp] | None
 
     def value(
-        self, codes: NDArray[np.intp] | None = None, count: NDArray[np.intp] | None = None
+        self,
+        codes: NDArray[np.intp] | None = None,
+        count: NDArray[np.intp] | None = None,
+        *,
+        names_weights: bool = False,
     ) -> float:
-        """Return the metric with other labels, or of samples counted as often as `count`."""
+        """Return the metric with other labels, or of samples counted as often as `count`.
+
+        Only with `names_weights` it warns of weights that were normalized.
+        """
         weight = self.weight
         if count is not None:
             weight = count.astype(np.float64) if weight is None else weight * count
         classes = np.arange(2 if self.proba.ndim == 1 else self.proba.shape[1])
         codes = self.codes if codes is None else codes
         # Weights are passed only if they are given: most metrics are faster without.
-        value = self.metric(
-            codes, self.proba, sample_weight=weight, labels=classes, **self.options
-        )
+        with collecting() as notes:
+            value = self.metric(
+                codes, self.proba, sample_weight=weight, labels=classes, **self.options
+            )
+        for note in notes:
+            if names_weights or not note.startswith("sample_weight sums to"):
+                warn(note)
         return as_number(value)
 
     def is_zero_of_expected_labels(self) -> bool:
@@ -179,7 +190,7 @@ class Resampled(NamedTuple):
                 groups = np.unique(groups[kept], return_inverse=True)[1]
         any_error = AnyError(metric, options, codes, proba, weight, groups)
         # Invalid options raise an error here.
-        estimate = any_error.value()
+        estimate = any_error.value(names_weights=True)
         own = prepare_residual_error(metric, options, estimate, codes, proba, weight, groups)
         statistic, error = (estimate, any_error) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma
 
-from ..utils._arrays import as_floats, check_same_length
+from ..utils._arrays import as_floats, check_same_length, warn_if_normalized
 from ..utils._backends import to_host
 from ..utils._compat import Interval, validate_params
 from ..utils._numeric import iter_blocks, row_entropy, row_margin
@@ -87,6 +87,8 @@ def rank_predictions(
     """
     predicted = check_top_labels(y_true, y_proba, *given)
     weight = predicted.given.counts if counted else predicted.given.weight
+    if counted and weight is not None:
+        warn_if_normalized(weight)
     return tie_groups(get_confidence(confidence, predicted), predicted.correct, weight)
 
 

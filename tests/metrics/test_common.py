@@ -180,6 +180,7 @@ def make_shares(seed, *, n=40, binary=False, grid=None):
 @every_case
 @settings(max_examples=4)
 @given(seed=st.integers(0, 2**32), grid=st.sampled_from([None, 4, 64]))
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
 def test_shares_are_weighted_rows(case, binary, seed, grid):
     shares, proba = make_shares(seed, binary=binary, grid=grid)
     n_classes = shares.shape[1]
@@ -412,6 +413,7 @@ def test_ordered_categories_go_by_the_names_of_the_columns(case):
 @shapes
 @weighted_case
 @pytest.mark.parametrize("exponent", [-200, 308])
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
 def test_extreme_weights_do_not_overflow(case, binary, exponent):
     # Where weights count samples, beyond 1e12 or below 1e-12 of them the number does not matter.
     y, proba = make(0, binary=binary)

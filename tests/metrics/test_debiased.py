@@ -1,10 +1,18 @@
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skcalib.metrics import debiased_calibration_error, expected_calibration_error
+from skcalib.metrics import (
+    area_under_risk_coverage,
+    calibration_error_interval,
+    debiased_calibration_error,
+    excess_area_under_risk_coverage,
+    expected_calibration_error,
+)
+from skcalib.utils import SkcalibWarning
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.3, 0.62, 1.0])
@@ -59,3 +67,30 @@ def test_single_rows_count_nothing():
 def test_bad_option():
     with pytest.raises(ValueError, match="'squared' parameter"):
         debiased_calibration_error([0, 1], [0.2, 0.7], squared="yes")
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        debiased_calibration_error,
+        area_under_risk_coverage,
+        excess_area_under_risk_coverage,
+        partial(
+            calibration_error_interval,
+            metric=debiased_calibration_error,
+            n_resamples=20,
+            random_state=0,
+        ),
+        partial(calibration_error_interval, metric=area_under_risk_coverage, n_resamples=20),
+    ],
+)
+def test_normalized_weights_are_named_once_where_their_scale_matters(metric):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 200)
+    y, weight = rng.integers(0, 3, 200), rng.uniform(0.5, 2, 200)
+    metric(y, proba, sample_weight=weight)  # no warning, which would be an error
+    with pytest.warns(SkcalibWarning, match="sample_weight sums to 1 for 200 samples") as caught:
+        metric(y, proba, sample_weight=weight / weight.sum())
+    assert len(caught) == 1
+    # The scale of weights does not matter to this one.
+    calibration_error_interval(y, proba, n_resamples=9, sample_weight=weight / weight.sum())
