@@ -28,11 +28,11 @@ def bare_loop(encode, preprocess, images):
     return np.concatenate(rows)
 
 
-def open_clip_pair(images):
+def open_clip_pair(images, name):
     torch.manual_seed(0)
-    model, _, preprocess = open_clip.create_model_and_transforms("ViT-B-32")
+    model, _, preprocess = open_clip.create_model_and_transforms(name)
     encode = model.eval().encode_image
-    embedder = OpenClipEmbedder("ViT-B-32", batch_size=BATCH, device="cpu", random_state=0)
+    embedder = OpenClipEmbedder(name, batch_size=BATCH, device="cpu", random_state=0)
     return partial(bare_loop, encode, preprocess, images), partial(embedder.transform, images)
 
 
@@ -65,8 +65,9 @@ def main():
     n_images = 2 if options.small else 128
     pixels = np.random.default_rng(0).integers(0, 256, (n_images, 240, 320, 3), dtype=np.uint8)
     images = [Image.fromarray(image) for image in pixels]
+    network = "ViT-S-32" if options.small else "ViT-B-32"
     for name, pair in (
-        ("OpenClipEmbedder, ViT-B-32", open_clip_pair),
+        (f"OpenClipEmbedder, {network}", partial(open_clip_pair, name=network)),
         ("TimmEmbedder, resnet18", timm_pair),
         ("LayerEmbedder, resnet18, 9 layers", layer_pair),
     ):

@@ -56,7 +56,7 @@ html_favicon = html_logo = "_static/favicon.svg"
 html_baseurl = "https://skcalib.readthedocs.io/en/stable/"
 html_show_sourcelink = False
 # Pages without a list of neighbors.
-_WIDE = ("getting_started", "five_lines")
+_WIDE = ("getting_started",)
 _GUIDE = ("how_to/**", "understand/**", "measured/**", "reference/**", "changelog", "development")
 html_sidebars: dict[str, list[str]] = {page: [] for page in _WIDE}
 html_context = {

@@ -2,7 +2,7 @@
 const FOLDERS = [
   [/^how_to\//, 12],
   [/^api\/generated\//, 9],
-  [/^(understand|five_lines|getting_started)/, 7],
+  [/^(understand|getting_started)/, 7],
   [/^auto_examples\//, 3],
   [/^(evidence|measured|changelog|development)/, -10],
 ];

@@ -106,13 +106,13 @@ def test_all_candidates_of_a_sensitivity_are_kept_and_a_measured_number_of_many_
 @pytest.mark.parametrize("study", ["rmd", "gra"])
 def test_settings_in_full_train(study, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    images, y = rng.integers(0, 256, (60, 32, 32, 3), dtype=np.uint8), np.arange(60) % 2
+    images, y = rng.integers(0, 256, (20, 32, 32, 3), dtype=np.uint8), np.arange(20) % 2
     monkeypatch.setattr("benchmarks.papers.published.pictures", lambda folder, split: (images, y))
-    np.savez(tmp_path / "cifar10h.npz", counts=np.ones((60, 10)))
-    np.savez(tmp_path / "features.npz", train=rng.normal(size=(60, 3)))
+    np.savez(tmp_path / "cifar10h.npz", counts=np.ones((20, 10)))
+    np.savez(tmp_path / "features.npz", train=rng.normal(size=(20, 3)))
     options = SimpleNamespace(
         study=study, dataset="cifar10", network="resnet18", data=tmp_path, out=tmp_path,
-        epochs=1, images=60, features=tmp_path / "features.npz", device="cpu", seeds=range(1),
+        epochs=1, images=20, features=tmp_path / "features.npz", device="cpu", seeds=range(1),
         only="difficulty-aware, min-max" if study == "rmd" else "BSCE-GRA",
     )  # fmt: skip
     full.parts(study)[f"full_{study}"].run(options, Records(tmp_path / "full.jsonl"))

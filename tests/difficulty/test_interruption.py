@@ -27,17 +27,17 @@ from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 
 warnings.simplefilter("ignore")
 kind, n_repeats, folder, out = argv[1:]
-X, y = make_blobs(400, n_features=6, centers=4, cluster_std=4.0, random_state=0)
+X, y = make_blobs(160, n_features=6, centers=4, cluster_std=4.0, random_state=0)
 X, y = X.astype(np.float32), y.astype(np.int64)
 if kind == "mlp":
-    net = MLPClassifier((40, 40), max_iter=8, tol=0.0, n_iter_no_change=8, batch_size=16)
+    net = MLPClassifier((40, 40), max_iter=4, tol=0.0, n_iter_no_change=4, batch_size=16)
 else:
     import skorch, skorch.toy, torch
 
     net = skorch.NeuralNetClassifier(
         skorch.toy.MLPModule, module__input_units=6, module__output_units=4,
         module__output_nonlin=torch.nn.Identity(), criterion=torch.nn.CrossEntropyLoss,
-        max_epochs=8, batch_size=16, train_split=None, verbose=0,
+        max_epochs=4, batch_size=16, train_split=None, verbose=0,
     )
 scorer = PredictionDepthScorer(net, n_neighbors=5)
 profiler = DifficultyProfiler(
