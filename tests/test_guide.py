@@ -11,7 +11,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.glob("how_to/*.rst"))
-# Without the list of all recipes, the page that gathers those for other libraries, and lines by case.
+# Without the list of all recipes, the lines by case, and the page for other libraries.
 RECIPES = [path for path in PAGES if path.stem not in ("index", "stack", "five_lines")]
 
 
