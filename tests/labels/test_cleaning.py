@@ -23,6 +23,7 @@ from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
 from skcalib.labels._cleaning import soft_labels
 from skcalib.utils import SkcalibWarning
 
+pytestmark = pytest.mark.usefixtures("few_trees")
 X, Y = load_digits(return_X_y=True)
 X, TEST = X[:900], X[900:]
 Y, Y_TEST = Y[:900], Y[900:]

@@ -157,7 +157,7 @@ def test_groups_keep_the_level_and_find_errors(metric, options):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(60), 10)
     rejected = np.zeros(3)
-    n_draws = 60
+    n_draws = 25
     for seed in range(n_draws):
         options |= {"metric": metric, "n_resamples": 59, "random_state": seed}
         y, proba = patients(rng, 60, 10)

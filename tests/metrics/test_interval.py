@@ -206,7 +206,7 @@ def test_bins_of_one_sample_tell_no_more_than_there_is(norm, options):
     # Bins are so narrow that the gap is that of every probability.
     true = quad(lambda p: abs(p - frequency(p)) ** power, 0, 1)[0] ** (1 / power)
     covered, lows = 0, []
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         p = rng.uniform(size=1000)
         y = rng.uniform(size=1000) < frequency(p)
@@ -215,7 +215,7 @@ def test_bins_of_one_sample_tell_no_more_than_there_is(norm, options):
         )
         covered += low <= true <= high
         lows.append(low)
-    assert covered >= 9
+    assert covered >= 4
     assert max(lows) > true / 4  # nor do they tell nothing
 
 
@@ -402,7 +402,7 @@ def test_a_calibration_error_of_others_begins_at_zero_where_chance_explains_it(s
     rng = np.random.default_rng(1)
     options = {"metric": doubled, "n_resamples": 60}
     begins_at_zero, held = 0, 0
-    for seed in range(30):
+    for seed in range(12):
         if shape == "positive class":
             proba = rng.uniform(size=200)
             y, wrong = rng.uniform(size=200) < proba, rng.uniform(size=200) < proba**3
@@ -416,7 +416,7 @@ def test_a_calibration_error_of_others_begins_at_zero_where_chance_explains_it(s
         assert high >= doubled(y, proba)
         low, high = calibration_error_interval(wrong, proba, random_state=seed, **options)
         assert 0 < low < doubled(wrong, proba) <= high
-    assert begins_at_zero == held >= 27
+    assert begins_at_zero == held >= 10
 
 
 def test_a_score_of_others_is_no_calibration_error():
@@ -444,7 +444,7 @@ def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
     assert len(merged.bins) < 0.8 * len(error.bins)
     assert merged.weight.sum() == 6000
     assert merged.statistic == pytest.approx(error.statistic, abs=1e-12)
-    seeds = draw_seeds(0, 400)
+    seeds = draw_seeds(0, 200)
     one_by_one, drawn = (e.errors(e.bootstrap(seeds)[0]) for e in (error, merged))
     assert ks_2samp(one_by_one, drawn).pvalue > 1e-3
     one_by_one, drawn = (e.by_chance(seeds) for e in (error, merged))

@@ -83,8 +83,9 @@ def test_an_alarm_stays_and_right_models_raise_none():
 
 
 def test_false_alarms_over_many_steps():
-    alarms = [monitored(days(40, n=50, seed=s), false_alarm_rate=0.1).alarm_ for s in range(30)]
-    assert sum(alarm is not None for alarm in alarms) <= 4
+    alarms = [monitored(days(40, n=50, seed=s), false_alarm_rate=0.1).alarm_ for s in range(15)]
+    # 6 of 15 have a probability of .002 at 10 %.
+    assert sum(alarm is not None for alarm in alarms) <= 5
 
 
 def test_the_group_that_is_wrong_is_named():

@@ -211,7 +211,7 @@ def test_two_groups_are_enough_and_one_is_not():
 @pytest.mark.parametrize("kind", ["good", "useless", "inverted"])
 def test_it_holds_whatever_the_proxy_labels_are(metric, kind):
     held, widths, alone = 0, [], []
-    for seed in range(60):
+    for seed in range(30):
         y, proxy, proba, rng = sample(2000, wrong=0.1 if kind == "good" else 1.0, seed=seed)
         if kind == "inverted":
             top = proba.argmax(axis=1)
@@ -224,7 +224,7 @@ def test_it_holds_whatever_the_proxy_labels_are(metric, kind):
         held += low <= truth.mean() <= high
         widths.append(high - low)
         alone.append(student(truth[checked], 2000))
-    assert held >= 53
+    assert held >= 25  # 24 of 30 have a probability of .003 at 95 %
     assert np.mean(widths) <= (0.85 if kind == "good" else 1.05) * np.mean(alone)
 
 
