@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -204,15 +205,19 @@ def compute_consensus_interval(
 ) -> tuple[float, float]:
     """Return an interval of the rate of wrong labels.
 
-    The lower end assumes that people err together no more than their votes show. Mistakes that
-    people and base models share show in no vote, so the upper end covers all labels that the base
-    models (without any, most votes on the sample) do not predict.
+    The lower end is that of independent votes, if that is lower: people may err together no more
+    than that. Mistakes that people and base models share show in no vote, so the upper end covers
+    all labels that the base models (without any, most votes on the sample) do not predict.
     """
     weight, rows = found.model.evidence.weight, np.arange(len(codes))
     fraction = weight / weight.sum()
-    right = found.model.posterior(share_errors=False)[rows, codes]
-    error = 1.96 * float(np.sqrt(fraction**2 @ (right * (1.0 - right))))
-    low = min(float(fraction @ (1.0 - right)), rate) - error
+    low = rate
+    for power in (found.model.vote_power, 1.0):
+        model = copy(found.model)
+        model.vote_power = power
+        right = model.posterior(share_errors=False)[rows, codes]
+        error = 1.96 * float(np.sqrt(fraction**2 @ (right * (1.0 - right))))
+        low = min(low, float(fraction @ (1.0 - right)) - error)
     by_model = found.model.prior_proba if found.base_models else found.model.votes.counts
     score = by_model()
     unexpected = float(fraction @ (score[rows, codes] < score.max(axis=1)))

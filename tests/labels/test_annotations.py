@@ -504,3 +504,20 @@ def test_labels_that_people_give_are_no_numbers_of_votes():
 def test_numbers_that_are_none_of_votes_are_an_error(counts, labels, message):
     with pytest.raises(ValueError, match=message):
         votes_from_counts(counts, labels)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* samples on which all votes agree")
+def test_the_rate_of_a_textbook_population_is_in_its_interval():
+    held = 0
+    for seed in range(12):
+        rng = np.random.default_rng(100 + seed)
+        y, right = rng.integers(2, size=400), rng.beta(6, 2.5, 20)
+        votes = np.full((400, 20), np.nan)
+        for row, label in enumerate(y):
+            for who in rng.choice(20, 3, replace=False):
+                votes[row, who] = label if rng.random() < right[who] else 1 - label
+        finder = LabelIssueFinder().fit(None, votes=votes)
+        low, high = finder.noise_rate_interval_
+        held += low <= (finder.issues_["label"] != y).mean() <= high
+    assert held >= 11  # 11.4 are expected; a lower end of tempered votes alone: 7
