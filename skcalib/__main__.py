@@ -336,8 +336,9 @@ def _read_step(options: argparse.Namespace, state: _State) -> tuple[Any, Any, An
     if single:
         # A file may lack the other class, whose name is then unknown.
         positive = table["pos_label"]
-        y_true = np.where(y_true == positive, positive, f"not {positive}")
-        labels = [f"not {positive}", positive]
+        negative = "wrong" if table.get("of_answers") else f"not {positive}"
+        y_true = np.where(y_true == positive, positive, negative)
+        labels = [negative, positive]
     if state.classes is None:
         state.classes, state.single = labels, single
     if single != state.single or sorted(labels) != sorted(state.classes):

@@ -227,6 +227,15 @@ def log_ratios_of_written(
     return found
 
 
+# The two classes of an answer with its confidence, as files of answers are read.
+OF_ANSWERS = ("wrong", "right")
+
+
+def are_answers(classes: NDArray | None) -> bool:
+    """Return whether the classes say that answers are wrong or right."""
+    return classes is not None and tuple(classes.tolist()) == OF_ANSWERS
+
+
 def describe_change(sums: NDArray[np.float64], classes: NDArray | None) -> str:
     """Return a sentence on the map under which the probabilities fit the labels best."""
     # A slope or shift must raise the log-likelihood by more than it does by chance with
@@ -238,6 +247,7 @@ def describe_change(sums: NDArray[np.float64], classes: NDArray | None) -> str:
     if sums.ndim == 1:
         slope, shift = LOG_SLOPES[row], SHIFTS[column]
         name = "the positive class" if classes is None else f"class {classes[-1]}"
+        name = "a right answer" if are_answers(classes) else name
     elif row == 0:
         slope, shift, name = LOG_SLOPES[column], 0.0, ""
     else:
@@ -246,7 +256,10 @@ def describe_change(sums: NDArray[np.float64], classes: NDArray | None) -> str:
     changes = [f"all log-odds times about {np.exp(slope):.2f}"] * bool(slope)
     changes += [f"the odds of {name} times about {np.exp(shift):.2f}"] * bool(shift)
     verdicts = ["is too sure" if slope < 0 else "is not sure enough"] * bool(slope)
-    verdicts += [f"gives {name} too {'little' if shift > 0 else 'much'}"] * bool(shift)
+    if shift and are_answers(classes):
+        verdicts.append(f"has too {'little' if shift > 0 else 'much'} confidence on the whole")
+    elif shift:
+        verdicts.append(f"gives {name} too {'little' if shift > 0 else 'much'}")
     if not changes:
         return "No change of the probabilities fits the labels better than they do."
     return (

@@ -22,6 +22,7 @@ from ._e_values import (
     Evidence,
     Written,
     WrittenCounts,
+    are_answers,
     compute_e_value,
     count_written,
     describe_change,
@@ -118,9 +119,11 @@ class _Stream:
         n, predicted, observed = (
             sum(step[key] for step in since) for key in ("samples", "predicted", "observed")
         )
+        of_answers = are_answers(classes)
+        model = "the confidence in the answers is" if of_answers else "the model predicts"
         return (
-            f"Since {since[0]['name']} ({n:.0f} samples), the model predicts {predicted / n:.1%} "
-            f"on average, and {observed / n:.1%} are {what}. "
+            f"Since {since[0]['name']} ({n:.0f} samples), {model} {predicted / n:.1%} on average, "
+            f"and {observed / n:.1%} are {'right' if of_answers else what}. "
             f"{self._describe(classes, half_width)}"
         )
 

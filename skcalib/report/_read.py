@@ -740,6 +740,19 @@ class _Table:
 
     def _refusal(self) -> ValueError:
         fits = sort_naturally(self.graded)
+        models = [name for name in fits if not self._is_0_or_1(name)]
+        values = [self.file.as_numbers(name) for name in models]
+        if (
+            len(self.labels) == 2
+            and len(models) > 1
+            and not np.allclose(sum(values), 1, atol=1e-2)
+        ):
+            labels = sort_naturally(self.labels)
+            return ValueError(
+                f"classes must name the one column of {self.path} to take, as the probability of "
+                f"one of the labels {list_names(labels)}, got several columns of probabilities: "
+                f"{list_names(models)}; --classes {models[0]}={labels[-1]} takes the first."
+            )
         lists = [name for name in self.file.lists if set(self.file.lists[name]) <= set(fits)]
         if lists:
             columns = self.file.lists[lists[0]]
@@ -798,6 +811,10 @@ class _Table:
         if named or pos_label or not (positive is None or unclear):
             return str(named or pos_label or positive)
         why = "; it is never below 0.5, as the confidence in an answer" if unclear else ""
+        for name in [n for n in self.names if n not in (column, self.label)] if unclear else ():
+            if set(self.file.frame[name].astype(str)) <= set(self.labels):
+                why += f" (--prediction {name} --confidence {column})"
+                break
         raise self._unclear(column, why)
 
     def _positive(

@@ -88,7 +88,10 @@ TABLES = {
         ),
         "classes must say which columns",
     ),
-    "two scores": (table([f"{y},{p},{p}" for y, p in zip(Y, P)], "label,s,t"), r"\[0, 1\]: s, t"),
+    "two scores": (
+        table([f"{y},{p},{p}" for y, p in zip(Y, P)], "label,s,t"),
+        r"several columns of probabilities: s, t; --classes s=1 takes",
+    ),
     "confidence of the answer": (
         table([f"{y},{max(p, 1 - p):.3f}" for y, p in zip(Y, P)], "label,confidence"),
         "pos_label must say",

@@ -215,7 +215,7 @@ def test_unused_columns_never_decide(case, tmp_path):
         ({"p_1": P, "proba": Q}, "p_1; proba"),
         ({"prob_0": 1 - P, "prob_1": P, "p_0": Q, "p_1": 1 - Q}, "p_0, p_1; prob_0, prob_1"),
         ({"prob_0": 1 - P, "prob_1": P, "proba": Q}, "prob_0, prob_1; proba"),
-        ({"oof_lgb": P, "oof_xgb": Q}, r"\[0, 1\]: oof_lgb, oof_xgb"),
+        ({"oof_lgb": P, "oof_xgb": Q}, r"probabilities: oof_lgb, oof_xgb; --classes oof_lgb="),
     ],
 )
 def test_two_candidates_are_refused_with_both_named(columns, named, tmp_path):
@@ -335,6 +335,30 @@ def test_an_answer_with_its_confidence(classes, tmp_path):
     high = (1 + P) / 2
     frame.assign(confidence=high).to_csv(path, index=False)
     check(path, WORDS, np.column_stack([1 - high, high]))
+
+
+def test_an_alarm_about_answers_speaks_of_answers(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.6, 1, 600)
+    right = rng.random(600) < confidence - 0.25
+    table = pd.DataFrame({"correct": right.astype(int), "confidence": confidence})
+    table.to_csv(tmp_path / "p.csv", index=False)
+    assert main(["monitor", str(tmp_path / "p.csv"), "--state", str(tmp_path / "s.json")]) == 1
+    said = capsys.readouterr().out
+    mean, fraction = f"{confidence.mean():.1%}", f"{right.mean():.1%}"
+    assert f"confidence in the answers is {mean} on average, and {fraction} are right." in said
+    assert "class" not in said
+
+
+def test_the_confidence_in_a_prediction_is_offered(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    table = pd.DataFrame({"actual": np.where(rng.random(200) < p, "pos", "neg")})
+    table["answer_of_model"] = np.where(p > 0.5, "pos", "neg")
+    table["score"] = np.maximum(p, 1 - p)
+    table.to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(ValueError, match=r"--prediction answer_of_model --confidence score"):
+        read_predictions(tmp_path / "p.csv")
 
 
 def test_answers_that_cannot_be_read_name_the_cause(tmp_path):
