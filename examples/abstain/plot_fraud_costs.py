@@ -73,9 +73,11 @@ for row in table:
 # %%
 # At all costs
 # ------------
-# For rare events the thresholds have a logarithmic axis.
+# For rare events the thresholds have a logarithmic axis. Above one half almost nothing is stopped,
+# and the bands say little.
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-options = {"ax": ax, "random_state": 0, "claimed": False}
+thresholds = np.geomspace(0.0005, 0.5, 60)
+options = {"ax": ax, "random_state": 0, "claimed": False, "thresholds": thresholds}
 DecisionCurveDisplay.from_predictions(y_test, proba, name="as it is", **options)
 DecisionCurveDisplay.from_predictions(
     y_test, careful.predict_proba(X_test), name="calibrated", **options
