@@ -356,7 +356,7 @@ class CalibrationAccumulator:
         )
         # Compute all sums before any is stored: an error in a late block must not leave half an
         # update. They are new arrays, since old ones from another process may be read-only.
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             added = sum_bins(predictions, self.edges_)
             sums = self.sums_ + added * predictions.unit
             norms = np.hypot(self.weight_norms_, self._norms(predictions, added, are_counts))
@@ -392,6 +392,7 @@ class CalibrationAccumulator:
             sums = sum_bins(squared, self.edges_)
         return scale * np.sqrt([sums[2], np.maximum(sums[0] - sums[2], 0)])
 
+    @np.errstate(under="ignore")
     def result(self, metric: AnyMetric = "ece") -> float:
         """Return a metric of all samples so far.
 
@@ -421,6 +422,7 @@ class CalibrationAccumulator:
         sums = self.metric_sums_.get(name, self.sums_)
         return _SUMMED[name].value(sums, self.sums_[0].sum(), self.norm)
 
+    @np.errstate(under="ignore")
     def interval(
         self,
         metric: AnyMetric = "ece",
@@ -471,6 +473,7 @@ class CalibrationAccumulator:
             *(confidence_level, n_resamples, random_state),
         )
 
+    @np.errstate(under="ignore")
     def evidence(self) -> Evidence:
         """Return the evidence that the probabilities are wrong, which may be looked at any time.
 

@@ -85,6 +85,7 @@ class Diagnosis(NamedTuple):
         return _MESSAGES[self.kind].format(**self.values)
 
 
+@np.errstate(under="ignore")
 def check_alignment(
     y_true: ArrayLike, y_proba: ArrayLike, labels: ArrayLike | None = None
 ) -> list[str]:

@@ -154,6 +154,7 @@ def miscalibration(
 
 
 @register("refined_log_loss")
+@np.errstate(under="ignore")
 def refined_log_loss(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -298,7 +298,7 @@ class CalibrationMonitor:
         -----
         Threads may update the same monitor: one waits for the other.
         """
-        with self._lock:
+        with self._lock, np.errstate(under="ignore"):
             return self._update(y_true, y_proba, by, name)
 
     def _update(self, y_true: ArrayLike, y_proba: ArrayLike, by: Any, name: Any) -> Self:
@@ -329,6 +329,7 @@ class CalibrationMonitor:
             self.alarm_ = self._summary()
         return self
 
+    @np.errstate(under="ignore")
     def evidence(self) -> Evidence:
         """Return the evidence after the last step, of all samples and groups together.
 

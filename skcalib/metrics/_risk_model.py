@@ -112,8 +112,10 @@ def fit_logistic(
         converged = bool(gradient @ step < _LEAST_DECREMENT * total)
         size = 1.0
         while size > _SHORTEST:
-            latest = log_proba_at(theta + size * step)
-            found = float(weight @ (targets * latest).sum(axis=1))
+            # A step that is far too long has no finite log-likelihood.
+            with np.errstate(over="ignore", invalid="ignore"):
+                latest = log_proba_at(theta + size * step)
+                found = float(weight @ (targets * latest).sum(axis=1))
             if found >= best - 1e-13 * abs(best):
                 theta, log_proba, best = theta + size * step, latest, found
                 break

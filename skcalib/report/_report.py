@@ -615,7 +615,7 @@ def _compute_results(data: ReportData, verbose: int) -> dict[str, Any]:
     data = _costs.check_acting(data)
     step = partial(print_elapsed, "CalibrationReport", verbose)
     # Collect warnings for the page.
-    with _one_at_a_time, collecting() as messages:
+    with _one_at_a_time, collecting() as messages, np.errstate(under="ignore"):
         with step("overview"):
             results: dict[str, Any] = {"overview": _sections.compute_overview(data)}
         with step("wrong labels"):

@@ -530,14 +530,18 @@ def read_first_chunk(X: Any) -> NDArray[Any]:
 
 
 def by_chunks(function: Function) -> Function:
-    """Pass a dask X of a function or method of (state, X) to :func:`map_rows`."""
+    """Pass a dask X of a function or method of (state, X) to :func:`map_rows`.
+
+    Tiny numbers may underflow, also where the user has numpy raise for that.
+    """
     _, name, *_ = signature(function).parameters
 
     @wraps(function)
     def of_any(state: Any, X: Any, *args: Any, **options: Any) -> Any:
         if is_chunked(X):
             return map_rows(partial(of_any, *args, **options), state, name, X)
-        return function(state, X, *args, **options)
+        with np.errstate(under="ignore"):
+            return function(state, X, *args, **options)
 
     return of_any  # type: ignore[return-value]
 

@@ -15,6 +15,7 @@ from inspect import signature
 from pkgutil import walk_packages
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.base import _fit_context as _checking_fit
 from sklearn.metrics._scorer import _Scorer
@@ -67,6 +68,7 @@ def validate_params(
     What the function calls is not checked again, unless it passes on arguments of the user. A call
     that leaves all of the constrained arguments at their defaults has nothing to check, and goes
     straight to the function: the check takes longer than the error of a thousand samples.
+    Tiny probabilities vanish beside others, also where the user has numpy raise for that.
     """
     check = _validate_params(
         constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
@@ -79,9 +81,10 @@ def validate_params(
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if len(args) > n_free or not constraints.keys().isdisjoint(kwargs):
-                return checked(*args, **kwargs)
-            return function(*args, **kwargs)
+            with np.errstate(under="ignore"):
+                if len(args) > n_free or not constraints.keys().isdisjoint(kwargs):
+                    return checked(*args, **kwargs)
+                return function(*args, **kwargs)
 
         return call
 
@@ -109,13 +112,14 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated]
     """Return scikit-learn's decorator of `fit`; a fit that fails leaves the estimator as it was.
 
     `prefer_skip_nested_validation` is False where estimators inside validate their own parameters.
+    As in :func:`validate_params`, numbers may underflow.
     """
     check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
     def decorate(fit: Decorated) -> Decorated:
         @wraps(fit)
         def restoring(estimator: Any, *args: Any, **kwargs: Any) -> Any:
-            with restore_on_failure(estimator):
+            with restore_on_failure(estimator), np.errstate(under="ignore"):
                 return fit(estimator, *args, **kwargs)
 
         return cast(Decorated, check(restoring))
