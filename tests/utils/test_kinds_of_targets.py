@@ -31,7 +31,7 @@ ESTIMATORS = [
 def test_several_labels_and_numbers_are_named(estimator):
     with pytest.raises(ValueError, match=r"\(multilabel\)"):
         estimator.fit(X, SEVERAL)
-    with pytest.raises(ValueError, match=r"of a regression\. Make classes"):
+    with pytest.raises(ValueError, match=r"of a regression: make classes of them"):
         estimator.fit(X, X[:, 0])
 
 
