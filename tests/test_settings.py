@@ -356,18 +356,16 @@ print(json.dumps(of_process(sys.argv[1])))
 
 
 def of_process(method):
-    """Return the results here, or of a process that this one starts."""
-    if method == "here":
-        return results()
+    """Return the results of a process that this one starts."""
     with multiprocessing.get_context(method).Pool(1) as pool:
         return pool.apply(results)
 
 
-@pytest.mark.parametrize("method", ["here", "fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_optimized_with_another_hash_locale_and_start_of_processes(method):
-    if method not in ("here", *multiprocessing.get_all_start_methods()):
+    if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")
-    seed = {"here": "1", "fork": "2", "spawn": "3"}[method]
+    seed = {"fork": "2", "spawn": "3"}[method]
     run = subprocess.run(
         [sys.executable, "-O", "-c", SCRIPT, method],
         env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.getcwd()},
