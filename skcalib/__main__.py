@@ -218,8 +218,8 @@ def _add_step(options: argparse.Namespace, state: _State, digest: str) -> tuple[
     if monitor.alarm_ is None:
         result = (
             f"No alarm: the e-value is {monitor.evidence().e_value:.3g} after step "
-            f"{len(monitor.steps_)}, with {len(y_true)} samples; an alarm is raised from "
-            f"{1 / monitor.false_alarm_rate:g} on.\n"
+            f"{len(monitor.steps_)}, with {len(y_true)} samples; an alarm takes "
+            f"{1 / monitor.false_alarm_rate:g} or more.\n"
         )
     result += "".join(f"{caveat}\n" for caveat in monitor.caveats_)
     kept = {

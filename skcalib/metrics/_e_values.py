@@ -253,15 +253,14 @@ def describe_change(sums: NDArray[np.float64], classes: NDArray | None) -> str:
     else:
         slope, shift = 0.0, SHIFTS[column]
         name = f"class {row - 1 if classes is None else classes[row - 1]}"
-    changes = [f"all log-odds times about {np.exp(slope):.2f}"] * bool(slope)
-    changes += [f"the odds of {name} times about {np.exp(shift):.2f}"] * bool(shift)
-    verdicts = ["is too sure" if slope < 0 else "is not sure enough"] * bool(slope)
-    if shift and are_answers(classes):
-        verdicts.append(f"has too {'little' if shift > 0 else 'much'} confidence on the whole")
-    elif shift:
-        verdicts.append(f"gives {name} too {'little' if shift > 0 else 'much'}")
+    changes = [f"all log-odds by about {np.exp(slope):.2f}"] * bool(slope)
+    changes += [f"the odds of {name} by about {np.exp(shift):.2f}"] * bool(shift)
     if not changes:
         return "No change of the probabilities fits the labels better than they do."
+    verdicts = [f"the model is {'too sure' if slope < 0 else 'not sure enough'}"] * bool(slope)
+    what = "its confidence is" if are_answers(classes) else f"the probabilities of {name} are"
+    verdicts += [f"{what} too {'low' if shift > 0 else 'high'} on the whole"] * bool(shift)
+    verdict = " and ".join(verdicts)
     return (
-        f"The model {' and '.join(verdicts)}: {' and '.join(changes)} would fit the labels best."
+        f"{verdict[0].upper()}{verdict[1:]}. To fit the labels, multiply {' and '.join(changes)}."
     )

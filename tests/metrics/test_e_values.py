@@ -113,7 +113,7 @@ def test_wrong_models_are_found_and_right_ones_are_not():
     for wrong, verdict, what, repair in (
         (1.5 * z, "is too sure", "all log-odds", 1 / 1.5),
         (z / 1.5, "is not sure enough", "all log-odds", 1.5),
-        (z - 0.5, "gives class 1 too little", "the odds of class 1", np.exp(0.5)),
+        (z - 0.5, "probabilities of class 1 are too low", "the odds of class 1", np.exp(0.5)),
     ):
         total = stream().update(y, expit(wrong))
         assert total.evidence().pvalue < 1e-6
@@ -127,7 +127,7 @@ def alarm(y, proba):
 
 def check_explanation(sentence, verdict, what, repair):
     assert verdict in sentence
-    found = float(re.search(rf"{what} times about (\S+)", sentence)[1])
+    found = float(re.search(rf"{what} by about ([0-9.]*[0-9])", sentence)[1])
     # The grid has steps of a factor of two.
     assert 0.5 < np.log(found) / np.log(repair) < 2
 
@@ -143,7 +143,7 @@ def test_several_classes_are_explained_by_name():
     moved /= moved.sum(axis=1, keepdims=True)
     total = stream().update(names[y], moved)
     assert total.evidence().pvalue < 1e-6
-    sentence, cat = alarm(names[y], moved), "gives class cat too little"
+    sentence, cat = alarm(names[y], moved), "probabilities of class cat are too low"
     check_explanation(sentence, cat, "the odds of class cat", 1 / 0.6)
     assert describe_change(np.zeros(169), None).startswith("No change")
 
@@ -219,5 +219,7 @@ def test_a_slope_alone_is_told_without_a_shift_of_any_class():
     logits = rng.normal(size=(2000, 3))
     y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     sentence = alarm(y, softmax(logits, axis=1))
-    assert "The model is too sure: all log-odds times about 0." in sentence
+    assert (
+        "The model is too sure. To fit the labels, multiply all log-odds by about 0." in sentence
+    )
     assert "the odds of" not in sentence
