@@ -376,7 +376,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             self._warn_of_order(
                 X, y, scores, codes, draw_independent_rows(len(scores), groups, weight)
             )
-        if warns and codes is not None and self.input != "scores":
+        # Only classes that somebody named, as a classifier does, are known to exist.
+        named = self.classes is not None
+        if warns and named and codes is not None and self.input != "scores":
             self._warn_of_absent(scores, codes, draw_independent_rows(len(scores), groups, weight))
         if is_soft(codes):
             # One row per sample and class. Rows of a sample stay in one fold.

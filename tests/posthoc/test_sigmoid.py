@@ -99,6 +99,7 @@ def test_weights_are_samples_of_the_fit_and_effective_samples_of_the_errors():
     assert scaled.slope_se_ == pytest.approx(found.slope_se_)
 
 
+@pytest.mark.filterwarnings("ignore:y has no sample of class")
 def test_a_class_without_samples():
     logits, y = several()
     kept = y != 2

@@ -101,6 +101,7 @@ class Stated(TemperatureScaling):
         return np.column_stack([1 - said, said])
 
 
+@pytest.mark.filterwarnings("ignore:y has no sample of class")
 @pytest.mark.parametrize(("n", "gained"), [(12, 0.2), (40, 0.2), (40, 1.0), (300, 0.5)])
 def test_weights_follow_from_what_the_maps_say_of_labels_left_out(n, gained):
     """Against a general solver; a prior of two samples, a nat for the step, even odds."""
@@ -130,6 +131,7 @@ def test_weights_follow_from_what_the_maps_say_of_labels_left_out(n, gained):
     assert stack.log_losses_["mixture"] == pytest.approx(mixture, abs=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:y has no sample of class")
 def test_what_hardly_counts_is_left_out():
     n = 300
     raw = np.full(n, 0.5)

@@ -245,6 +245,7 @@ def test_probability_zero_of_the_truth_is_finite():
     assert np.isfinite(fitted.predict_proba(proba)).all()
 
 
+@pytest.mark.filterwarnings("ignore:y has no sample of class")
 def test_string_labels_and_classes_without_rows():
     logits, y = sample()
     names = np.array(["f", "a", "e", "b", "d", "c"])
