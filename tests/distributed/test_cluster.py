@@ -55,7 +55,7 @@ def _start():
             n_workers=2,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             memory_limit=None,
         ) as cluster,
         distributed.Client(cluster) as client,
