@@ -535,7 +535,7 @@ def _default_base_models(
 ) -> dict[str, Any]:
     """Return the base models of ``estimator=None`` that the size of the data allows."""
     scorer = make_pipeline(StandardScaler(), RelativeMahalanobisScorer(shrinkage="auto"))
-    distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
+    distances = LeaveOneOut(scorer, as_numbers(X), labels, weight)
     features, n_classes = np.asarray(distances.X), len(np.unique(labels))
     n_samples, n_features = features.shape
     # Leaving out single samples would let a group predict itself.
@@ -615,13 +615,13 @@ def apply_transformers(X: Any, transformers: list[Any]) -> Any:
 def holds_numbers(X: Any) -> bool:
     """Return whether the base models of ``estimator=None`` take X."""
     try:
-        _as_numbers(X)
+        as_numbers(X)
     except (ValueError, TypeError):
         return False
     return True
 
 
-def _as_numbers(X: Any) -> Any:
+def as_numbers(X: Any) -> Any:
     """Return X if it holds numbers; for texts and categories, the error says what to do."""
     try:
         check_array(X, dtype=[np.float64, np.float32], input_name="X")

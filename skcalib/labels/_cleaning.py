@@ -37,7 +37,7 @@ from ..utils._estimators import (
 )
 from ..utils._labels import encode, format_labels
 from ..utils._output import warn
-from ._base_models import holds_numbers
+from ._base_models import as_numbers, holds_numbers
 from ._constants import SOFT_LABEL_COVERAGE
 from ._finder import LabelIssueFinder
 
@@ -246,7 +246,12 @@ class LabelCleaningClassifier(DelegatingClassifier):
             )
         warn_if_fitted(finder=finder)
         params = {name: value for name, value in given.items() if value is not None}
-        return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
+        try:
+            return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
+        except (ValueError, TypeError) as error:
+            if self.finder is None and "could not convert" in str(error):
+                as_numbers(X)  # the classifier takes no such columns either: what to do
+            raise
 
     def _targets(self, scored: NDArray[np.intp]) -> NDArray[np.floating]:
         """Return the probabilities of the labels, with columns in the classifier's order."""
