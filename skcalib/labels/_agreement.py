@@ -139,7 +139,7 @@ def annotator_agreement(
     pairs = _compare_pairs(given, read.annotators, confidence_level)
     annotators = _compare_classes(given, truth, read, confidence_level)
     return AnnotatorAgreement(
-        *_estimate_alpha(given, confidence_level),
+        *estimate_alpha(given.sum(axis=1).astype(np.float64), confidence_level),
         as_table(pairs, as_frame=as_frame),
         as_table(annotators, as_frame=as_frame),
     )
@@ -160,8 +160,8 @@ def _read_truth(votes: Any, y_true: ArrayLike) -> tuple[Read, NDArray[np.intp]]:
     return read, truth
 
 
-def _estimate_alpha(given: NDArray[np.bool_], confidence_level: float) -> Estimate:
-    count = given.sum(axis=1).astype(np.float64)
+def estimate_alpha(count: NDArray[np.float64], confidence_level: float = 0.95) -> Estimate:
+    """Return Krippendorff's alpha of nominal labels, from votes by sample and class."""
     count = count[count.sum(axis=1) > 1]
     size = count.sum(axis=1)
     # Of the pairs of votes of a sample, times its number of votes, those that disagree.

@@ -535,7 +535,7 @@ def _default_base_models(
 ) -> dict[str, Any]:
     """Return the base models of ``estimator=None`` that the size of the data allows."""
     scorer = make_pipeline(StandardScaler(), RelativeMahalanobisScorer(shrinkage="auto"))
-    distances = LeaveOneOut(scorer, as_numbers(X), labels, weight)
+    distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
     features, n_classes = np.asarray(distances.X), len(np.unique(labels))
     n_samples, n_features = features.shape
     # Leaving out single samples would let a group predict itself.
@@ -615,13 +615,19 @@ def apply_transformers(X: Any, transformers: list[Any]) -> Any:
 def holds_numbers(X: Any) -> bool:
     """Return whether the base models of ``estimator=None`` take X."""
     try:
-        as_numbers(X)
+        _as_numbers(X)
     except (ValueError, TypeError):
         return False
     return True
 
 
-def as_numbers(X: Any) -> Any:
+def find_other_columns(X: Any) -> list[Any]:
+    """Return the names of the columns of a frame that are no numbers."""
+    kinds = X.dtypes.items() if np.ndim(X) == 2 and hasattr(X, "dtypes") else ()
+    return [name for name, kind in kinds if kind.kind not in "biuf"]
+
+
+def _as_numbers(X: Any) -> Any:
     """Return X if it holds numbers; for texts and categories, the error says what to do."""
     try:
         check_array(X, dtype=[np.float64, np.float32], input_name="X")
@@ -632,12 +638,11 @@ def as_numbers(X: Any) -> Any:
                 "make_pipeline(TfidfVectorizer(), TruncatedSVD(100)).fit_transform(X) turns them "
                 "into numbers."
             ) from error
-        kinds = X.dtypes.items() if np.ndim(X) == 2 and hasattr(X, "dtypes") else ()
-        text = [name for name, kind in kinds if kind.kind not in "biuf"]
-        if not text:
+        others = find_other_columns(X)
+        if not others:
             raise
         raise ValueError(
-            f"X must hold numbers if estimator is None, got column {text[0]!r} of other "
+            f"X must hold numbers if estimator is None, got column {others[0]!r} of other "
             "values; make_pipeline(ColumnTransformer(...), LabelIssueFinder()) turns columns into "
             "numbers first."
         ) from error

@@ -37,7 +37,7 @@ from ..utils._estimators import (
 )
 from ..utils._labels import encode, format_labels
 from ..utils._output import warn
-from ._base_models import as_numbers, holds_numbers
+from ._base_models import find_other_columns, holds_numbers
 from ._constants import SOFT_LABEL_COVERAGE
 from ._finder import LabelIssueFinder
 
@@ -249,9 +249,15 @@ class LabelCleaningClassifier(DelegatingClassifier):
         try:
             return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
         except (ValueError, TypeError) as error:
-            if self.finder is None and "could not convert" in str(error):
-                as_numbers(X)  # the classifier takes no such columns either: what to do
-            raise
+            others = find_other_columns(X)
+            if self.finder is not None or not others or "could not convert" not in str(error):
+                raise
+            name = type(self.estimator).__name__
+            raise ValueError(
+                f"X must hold numbers for {name}, got column {others[0]!r} of other values; "
+                f"make_pipeline(ColumnTransformer(...), {name}()) as estimator turns columns into "
+                "numbers first."
+            ) from error
 
     def _targets(self, scored: NDArray[np.intp]) -> NDArray[np.floating]:
         """Return the probabilities of the labels, with columns in the classifier's order."""

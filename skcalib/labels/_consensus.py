@@ -27,6 +27,7 @@ from ..utils._labels import (
 )
 from ..utils._numeric import binomial_interval
 from ..utils._output import as_table, warn
+from ._agreement import estimate_alpha
 from ._annotations import Read, check_weights_and_verified, read_votes
 from ._base_models import (
     LARGEST_DISTANCE,
@@ -244,9 +245,9 @@ def diagnose_votes(model: VoteModel, codes: NDArray[np.intp], classes: NDArray) 
             "No two votes on a sample differ, so they cannot show how often people err "
             f"together. {ADVICE}"
         )
-    elif (found := compute_alpha(counts)).low <= 0.0 and found.high < SLIGHT_ALPHA:
+    elif (found := estimate_alpha(counts)).low <= 0.0 and found.high < SLIGHT_ALPHA:
         caveats.append(
-            f"Annotators hardly agree beyond chance: Krippendorff's alpha is {found.alpha:.2f}, "
+            f"Annotators hardly agree beyond chance: Krippendorff's alpha is {found.value:.2f}, "
             f"from {found.low:.2f} to {found.high:.2f}. {ADVICE}"
         )
     overruled = int(((counts.max(axis=1) == number) & several & (same == 0.0)).sum())
@@ -263,30 +264,6 @@ def diagnose_votes(model: VoteModel, codes: NDArray[np.intp], classes: NDArray) 
             f"votes on some. {ADVICE}"
         )
     return tuple(caveats)
-
-
-class Alpha(NamedTuple):
-    """Krippendorff's alpha, and its 95 % interval over samples."""
-
-    alpha: float
-    low: float
-    high: float
-
-
-def compute_alpha(counts: NDArray[np.float64]) -> Alpha:
-    """Return the agreement beyond chance of nominal labels, from votes by sample and class."""
-    number = counts.sum(axis=1)
-    counts, number = counts[number >= 2], number[number >= 2]
-    total = counts.sum(axis=0)
-    n = total.sum()
-    by_chance = float(total @ (n - total)) / (n * (n - 1.0))
-    if not by_chance:
-        return Alpha(1.0, 1.0, 1.0)
-    differ = (counts * (number[:, None] - counts)).sum(axis=1) / (number - 1.0)
-    observed = float(differ.sum() / n)
-    error = float(np.sqrt(np.square(differ - number * observed).sum())) / n / by_chance
-    alpha = 1.0 - observed / by_chance
-    return Alpha(alpha, alpha - 1.96 * error, min(alpha + 1.96 * error, 1.0))
 
 
 class VotesMixin:

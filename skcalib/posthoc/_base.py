@@ -204,8 +204,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         SkcalibWarning
             If X seems to hold probabilities and ``input="logits"``; if X and `y` seem to be in
             another order: what :func:`~skcalib.metrics.check_alignment` finds in them; or if `y`
-            lacks a class of which X predicts so many samples that none would come with a
-            probability below .01, as where one was left out: its probabilities would all fall.
+            lacks one of the `classes` that were named, and X predicts so many samples of it that
+            the probability of none is below .01. Its calibrated probabilities would all be too
+            low.
         """
         if groups is not None:
             groups = encode_groups(groups, _num_samples(X))[1]

@@ -67,9 +67,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
         if logits.shape[1] == 2:
             odds = logits[:, 1] - logits[:, 0]
             return np.column_stack([-odds, odds])
-        columns = np.arange(logits.shape[1])
-        rest = [logsumexp(logits[:, columns != k], axis=1) for k in columns]
-        return logits - np.column_stack(rest)
+        return logits - _log_sum_of_others(logits)
 
     def _class_sums(
         self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray
@@ -124,6 +122,21 @@ class OneVsRestCalibrator(PostHocCalibrator):
         total = mapped.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
             return np.where(total > 0, mapped / total, 1 / mapped.shape[1])
+
+
+def _log_sum_of_others(logits: NDArray) -> NDArray[np.float64]:
+    """Return the logarithm of the summed exponentials of the other columns, for every column."""
+    rows, top = np.arange(len(logits)), logits.argmax(axis=1)
+    largest = logits[rows, top]
+    terms = np.exp(logits - largest[:, np.newaxis])
+    # Beside the largest term, 1, nothing is lost by subtracting another.
+    rest = terms.sum(axis=1, keepdims=True) - terms
+    rest[rows, top] = 1.0
+    result = largest[:, np.newaxis] + np.log(rest)
+    others = logits.copy()
+    others[rows, top] = -np.inf
+    result[rows, top] = logsumexp(others, axis=1)
+    return result
 
 
 def as_samples(

@@ -52,7 +52,7 @@ class StrOptions(_StrOptions):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is one of the names."""
-        self._given = val
+        self._given = val if isinstance(val, str) else None
         return bool(super().is_satisfied_by(val))
 
     def __str__(self) -> str:

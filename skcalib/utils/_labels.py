@@ -704,13 +704,11 @@ def count_seen(sketch: NDArray[np.uint64], X: Any, labels: NDArray) -> float:
 
 def _hash_samples(X: Any, labels: NDArray) -> NDArray[np.uint64]:
     """Return a hash of every row with its label, the same in every process."""
-    keys = _make_keys(X)
-    hashes = (
-        []
-        if keys is None
-        else [
-            blake2b(repr((key, label)).encode("utf-8", "replace"), digest_size=8).digest()
-            for key, label in zip(keys, labels.tolist())
-        ]
-    )
+    keys, hashes = _make_keys(X), []
+    for key, label in zip([] if keys is None else keys, labels.tolist()):
+        # Bytes, of arrays, as they are: a row may be an image.
+        row = key if isinstance(key, bytes) else repr(key).encode("utf-8", "replace")
+        found = blake2b(row, digest_size=8)
+        found.update(repr(label).encode("utf-8", "replace"))
+        hashes.append(found.digest())
     return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-from scipy.special import expit, softmax
+from scipy.special import expit, logsumexp, softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -187,3 +187,19 @@ def test_certain_probabilities_stay_finite():
 def test_bad_parameters(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*sample(n=60))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_what_is_mapped_of_logits_are_log_odds_against_the_rest(scale):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 5
+    logits = scale * (rng.normal(size=(60, 5)) + np.eye(5)[y])
+    logits[:3] = 0.0  # ties
+    others = [np.delete(logits, k, axis=1) for k in range(5)]
+    odds = logits - np.column_stack([logsumexp(part, axis=1) for part in others])
+    found = IsotonicCalibration(classes=range(5)).fit(logits, y).predict_proba(logits)
+    regressions = [IsotonicRegression().fit(odds[:, k], y == k) for k in range(5)]
+    mapped = np.column_stack([fit.predict(odds[:, k]) for k, fit in enumerate(regressions)])
+    total = mapped.sum(axis=1, keepdims=True)
+    expected = np.where(total > 0, mapped / np.maximum(total, 1e-300), 0.2)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
