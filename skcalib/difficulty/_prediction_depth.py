@@ -406,10 +406,6 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         """Return whether the probes are votes of neighbors."""
         return isinstance(self.probe, str) and self.probe == "neighbors"
 
-    def _gives_proba(self) -> bool:
-        """Return whether the fitted probes have probabilities."""
-        return self._votes() or hasattr(self.probes_[0], "predict_proba")
-
     def _classifier(self) -> Any:
         """Return a new classifier that is a probe."""
         if isinstance(self.probe, str):

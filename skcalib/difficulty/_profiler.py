@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import check_weights
+from ..utils._arrays import check_has, check_weights
 from ..utils._backends import is_on_accelerator, to_host
 from ..utils._compat import HasMethods, Interval, _fit_context, _safe_indexing, validate_parameters
 from ..utils._estimators import get_last_step
@@ -55,14 +55,15 @@ class Plan(NamedTuple):
 class Repeat(NamedTuple):
     """The results of a network for every sample, (n,), and the classes by its probes, (n, L).
 
-    Class probabilities of the probes, (n_held_out, L, K), are those of the held-out samples.
+    Class probabilities of the probes, (n_held_out, L, K), are those of the held-out samples, if
+    they are kept.
     """
 
     predictions: NDArray
     depth: NDArray
     iteration_learned: NDArray
     probe_votes: NDArray
-    held_out_proba: NDArray
+    held_out_proba: NDArray | None
     layer_names: list[str]
 
 
@@ -89,7 +90,14 @@ def plan_repeats(
 
 
 def run_repeat(
-    plan: Plan, scorer: Any, n_probe_samples: int | None, X: Any, y: NDArray, sample_weight: Any
+    plan: Plan,
+    scorer: Any,
+    n_probe_samples: int | None,
+    X: Any,
+    y: NDArray,
+    sample_weight: Any,
+    *,
+    keep_proba: bool = False,
 ) -> Repeat:
     """Train a network on the samples that are not held out, and return its results for all."""
     train = np.flatnonzero(~plan.held_out)
@@ -108,14 +116,12 @@ def run_repeat(
     by_probe, final = fitted._answers(X, y)
     depth = fitted._depth(by_probe, final, y)
     classes = np.unique(y)
-    rows = np.flatnonzero(plan.held_out)
-    layers = len(fitted.layer_names_)
-    proba = np.zeros((len(rows), layers, len(classes)), dtype=np.float32)
-    if fitted._gives_proba():
+    proba = None
+    if keep_proba:
+        rows, layers = np.flatnonzero(plan.held_out), len(fitted.layer_names_)
+        proba = np.zeros((len(rows), layers, len(classes)), dtype=np.float32)
         known = np.searchsorted(classes, fitted.classes_)  # all but classes without a probe sample
         proba[..., known] = fitted.probe_predict_proba(_safe_indexing(X, rows), y[rows])
-    else:
-        proba[:] = np.nan
     # One byte for each vote, up to 256 classes.
     votes = np.searchsorted(classes, by_probe).astype(np.min_scalar_type(len(classes) - 1))
     # Without a record of epochs the iteration is NaN.
@@ -145,6 +151,10 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         Number of training samples that the probes of a repeat are fitted to, drawn anew for each.
         None takes all; search times then grow as n_samples squared. A class that is not drawn gets
         no votes, and its samples no depth.
+    keep_proba : bool, default=False
+        Whether the class probabilities of the probes are kept for held-out samples, which
+        :meth:`layer_confidence` needs: 4 bytes for each layer, class, and time that a sample is
+        held out, and one more pass over these. A `folder` keeps them for themselves.
     n_jobs : int, default=None
         Number of repeats that run at the same time, in the active joblib backend.
     random_state : int, RandomState instance or None, default=None
@@ -192,7 +202,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         Predictions of every probe of every network, as positions in `classes_`.
     held_out_proba_ : ndarray of shape (n_samples, n_layers, n_classes), float32
         Mean class probabilities of the probes, fractions of votes, in the networks that held the
-        sample out; NaN for a `probe` without `predict_proba`.
+        sample out. Only with `keep_proba`.
     layer_names_ : list of str
         The probes, as in :class:`PredictionDepthScorer`.
     classes_ : ndarray of shape (n_classes,)
@@ -238,6 +248,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
             Interval(Integral, 1, None, closed="left"),
         ],
         "n_probe_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "keep_proba": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "threshold": [Interval(Real, None, None, closed="neither"), None],
@@ -253,6 +264,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         n_repeats: int = 25,
         test_size: float = 0.1,
         n_probe_samples: int | None = None,
+        keep_proba: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         threshold: float | None = None,
@@ -264,6 +276,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         self.n_repeats = n_repeats
         self.test_size = test_size
         self.n_probe_samples = n_probe_samples
+        self.keep_proba = keep_proba
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.threshold = threshold
@@ -300,6 +313,10 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         """
         index = get_row_index(X)
         scorer = self._scorer()
+        if self.keep_proba and not isinstance(scorer.probe, str):
+            check_has(
+                scorer.probe, "predict_proba", name="probe", what="a classifier with probabilities"
+            )
         X, labels = check_samples(self, scorer.estimator, X, y)
         if self.folder is not None and is_on_accelerator(X):
             X = to_host(X)  # joblib hashes the values of arrays, but not of tensors
@@ -315,23 +332,28 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         planned = [
             plan._replace(held_out=plan.held_out[codes]) for plan in islice(plans, self.n_repeats)
         ]
-        fewest = scorer.n_neighbors + scorer.exclude_self
+        fewest = scorer.n_neighbors + scorer.exclude_self if scorer._votes() else 1
         n_train = min((~plan.held_out).sum() for plan in planned)
         if self.n_probe_samples is not None and not fewest <= self.n_probe_samples <= n_train:
             raise ValueError(
                 f"n_probe_samples must be at least {fewest}, for the probes, and at most the "
                 f"{n_train} samples that a repeat trains on, got {self.n_probe_samples}."
             )
-        run = self._remembered()
+        # Only if asked for: a folder knows a repeat by its arguments.
+        run, kept = self._remembered(), {"keep_proba": True} if self.keep_proba else {}
         # Without n_repeats: a longer study begins with the repeats of a shorter one.
         repeats = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(run)(plan, scorer, self.n_probe_samples, X, labels, weight) for plan in planned
+            delayed(run)(plan, scorer, self.n_probe_samples, X, labels, weight, **kept)
+            for plan in planned
         )
         self.held_out_ = np.stack([plan.held_out for plan in planned])
-        total = np.zeros((len(labels), *repeats[0].held_out_proba.shape[1:]), dtype=np.float32)
-        for plan, repeat in zip(planned, repeats):
-            total[plan.held_out] += repeat.held_out_proba
-        self.held_out_proba_ = total / self.held_out_.sum(axis=0)[:, np.newaxis, np.newaxis]
+        self.__dict__.pop("held_out_proba_", None)  # of an earlier fit
+        if self.keep_proba:
+            total = np.zeros((len(labels), *repeats[0].held_out_proba.shape[1:]), dtype=np.float32)
+            for plan, repeat in zip(planned, repeats):
+                total[plan.held_out] += repeat.held_out_proba
+            total /= self.held_out_.sum(axis=0)[:, np.newaxis, np.newaxis]
+            self.held_out_proba_ = total
         self.predictions_, self.depth_, self.iteration_learned_, self.probe_votes_ = (
             np.stack(values) for values in list(zip(*repeats))[:4]
         )
@@ -407,8 +429,15 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         confidence : dict of str to ndarray of shape (n_layers,)
             For every form of difficulty that some sample has, in the order of `layer_names_`.
             In [0, 1].
+
+        Raises
+        ------
+        ValueError
+            Without `keep_proba`.
         """
         codes = self._codes(labels)
+        if not hasattr(self, "held_out_proba_"):
+            raise ValueError("keep_proba must be True in `fit` for layer_confidence, got False.")
         confidence = self.held_out_proba_[np.arange(len(codes)), :, codes]
         return {
             form: confidence[rows].mean(axis=0, dtype=np.float64)

@@ -41,6 +41,7 @@ def study():
         test_size=0.25,
         random_state=0,
         threshold=0.5,
+        keep_proba=True,
     )
     return profiler.fit(X, y), y, group
 
@@ -179,6 +180,7 @@ def test_parameters_after_the_estimator_are_named_and_have_these_defaults():
         "n_repeats": 25,
         "test_size": 0.1,
         "n_probe_samples": None,
+        "keep_proba": False,
         "n_jobs": None,
         "random_state": None,
         "threshold": None,
@@ -329,8 +331,17 @@ def test_classifiers_as_probes(blobs, probe):
     profiler = DifficultyProfiler(scorer, n_repeats=4, test_size=0.25, random_state=0)
     X, y = blobs
     profiler.fit(X, y)
-    confidence = profiler.layer_confidence(y)
-    assert all(np.isnan(c).all() == isinstance(probe, LinearSVC) for c in confidence.values())
+    with pytest.raises(ValueError, match="keep_proba must be True in `fit`"):
+        profiler.layer_confidence(y)
+    profiler.set_params(keep_proba=True)
+    if isinstance(probe, LinearSVC):
+        with pytest.raises(TypeError, match="probe must be a classifier with probabilities"):
+            profiler.fit(X, y)
+    else:
+        confidence = profiler.fit(X, y).layer_confidence(y)
+        proba = profiler.held_out_proba_[np.arange(len(y)), :, y]
+        assert min(c.min() for c in confidence.values()) >= proba.min()
+        assert not hasattr(profiler.set_params(keep_proba=False).fit(X, y), "held_out_proba_")
     # The probe of the input, by hand.
     model = (
         LinearSVC(random_state=0)
