@@ -269,8 +269,8 @@ def _check_unpacked(path: Path, size: int) -> None:
     """Raise if a file is far larger unpacked: it would fill the memory."""
     if size > max(MOST_UNPACKED * path.stat().st_size, SMALL):
         raise ValueError(
-            f"more than {MOST_UNPACKED} times its size unpacked, {size / 1e9:.0f} GB: unpack it "
-            "first"
+            f"more than {MOST_UNPACKED} times its size unpacked, {size / 1e9:.0f} GB: keep labels "
+            "and probabilities alone"
         )
 
 
