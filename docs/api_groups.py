@@ -138,6 +138,7 @@ GROUPS = {
             "ClassReliabilityDisplay",
             "DecompositionDisplay",
         ],
+        "A model in use": ["MonitorDisplay"],
         "Selective prediction": ["RiskCoverageDisplay"],
         "Decisions and costs": ["DecisionCurveDisplay"],
         "Hard samples": ["DifficultyDisplay", "HardestSamplesDisplay", "EmbeddingMapDisplay"],

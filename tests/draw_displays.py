@@ -27,6 +27,7 @@ from skcalib.plots import (
     EmbeddingMapDisplay,
     HardestSamplesDisplay,
     LossComparisonDisplay,
+    MonitorDisplay,
     ProbeAccuracyDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
@@ -188,13 +189,24 @@ def comparison(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     return LossComparisonDisplay.from_scores(scores, score_name="ECE", **options)
 
 
+def monitor(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    n_steps = min(n_samples // 10, 1000)
+    growth = np.random.default_rng(seed).normal(0.02 * sharpness, 0.3 * n_classes, n_steps)
+    log_e = np.maximum(np.cumsum(growth) - 2, -np.log(np.arange(2, n_steps + 2)))
+    reached = np.flatnonzero(log_e >= np.log(100))
+    alarm = int(reached[0]) if len(reached) else None
+    since = None if alarm is None else int(log_e[: alarm + 1].argmin())
+    steps = [f"2026-01-{step:03} {LONG[:n_classes]}" for step in range(n_steps)]
+    return MonitorDisplay(steps, log_e, alarm=alarm, since=since).plot(**options)
+
+
 def differences(**options):
     return comparison(baseline=MODELS[0], **options)
 
 
 CURVES = (
     reliability, isotonic, smooth, rare, risk_coverage, difficulty, percentiles, probes,
-    decomposition,
+    decomposition, monitor,
 )  # fmt: skip
 DISPLAYS = (
     *CURVES, classes, plane, hardest, texts, rows, training_map, embedding_map, comparison,

@@ -1,9 +1,13 @@
 """The long examples: what their texts and pictures say is what comes out."""
 
+import re
 import runpy
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+
+from skcalib.metrics import decision_curve
 
 pytestmark = pytest.mark.slow
 
@@ -34,3 +38,26 @@ def test_an_ai_judge(run_story):
         assert low < truth < high
         widths.append(high - low)
     assert widths[1] < 0.85 * widths[0]
+
+
+def test_a_risk_model_in_use(run_story):
+    names = run_story("whole/plot_risk_model_in_use.py")
+    before, after, test = names["before"], names["after"], names["test"]
+    # "O/E is far below 1 and calibration in the large below 0. The slope is right."
+    assert before.loc["O/E ratio", "high"] < 0.7
+    assert before.loc["calibration in the large", "high"] < -0.5
+    for table in (before, after):
+        assert table.loc["slope", "low"] < 1 < table.loc["slope", "high"]
+    assert after.loc["O/E ratio", "low"] < 1 < after.loc["O/E ratio", "high"]
+    # "At this threshold the updated risks are worth more. Above .26, the old ones do harm."
+    assert names["benefit"]["updated"] > 1.3 * names["benefit"]["risk"]
+    high = np.arange(26, 51) / 100
+    for column, is_harmful in (("risk", True), ("updated", False)):
+        curve = decision_curve(test["event"], test[column], thresholds=high, n_resamples=9)
+        assert ((curve["net_benefit"] < 0) == is_harmful).all()
+    # What another program computes from the file is the update.
+    np.testing.assert_allclose(names["by_formula"], test["updated"], rtol=1e-12)
+    # "Five days of wrong risks are enough. The sentence begins a day too early."
+    assert names["day"] == 23
+    assert re.match(r"Since March 18 .* too high on the whole", names["monitor"].alarm_)
+    assert plt.figure(plt.get_fignums()[-1]).axes[0].get_title().startswith("alarm at March 23")

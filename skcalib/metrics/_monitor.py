@@ -113,9 +113,7 @@ class _Stream:
 
     def summarize(self, classes: NDArray | None, what: str, half_width: float) -> str:
         """Return a sentence on what is wrong, and since which step."""
-        # Evidence has grown since its minimum; before the first step, its logarithm is 0.
-        smallest = np.argmin([0.0, *(step["log_e"] for step in self.steps[:-1])])
-        since = self.steps[int(smallest) :]
+        since = self.steps[_find_start([step["log_e"] for step in self.steps]) :]
         n, predicted, observed = (
             sum(step[key] for step in since) for key in ("samples", "predicted", "observed")
         )
@@ -126,6 +124,21 @@ class _Stream:
             f"and {observed / n:.1%} are {'right' if of_answers else what}. "
             f"{self._describe(classes, half_width)}"
         )
+
+
+def _find_start(log_e: list[float]) -> int:
+    """Return the step since which evidence has grown, by its logarithms after every step."""
+    # Before the first step, the logarithm is 0.
+    return int(np.argmin([0.0, *log_e[:-1]]))
+
+
+class Trace(NamedTuple):
+    """Names and evidence of all steps, and the positions of the alarm and of its first step."""
+
+    names: list[str]
+    log_e: NDArray[np.float64]
+    alarm: int | None
+    since: int | None
 
 
 class CalibrationMonitor:
@@ -414,6 +427,8 @@ class CalibrationMonitor:
             self._streams[group] = _read_stream(values, weight, maps, is_exact=is_exact)
         if len(self.steps_) < max((len(s.steps) for s in self._streams.values()), default=0):
             raise ValueError("no group may have more steps than all samples")
+        for stream in self._streams.values():
+            _find_steps([step["name"] for step in self.steps_], stream.steps)
         if any(stream.counts for stream in self._streams.values()) and not self._half_width:
             raise ValueError("'half_width' must be positive for rounded steps")
         if self.alarm_ is None and self._log_e() >= -np.log(self.false_alarm_rate):
@@ -434,6 +449,27 @@ class CalibrationMonitor:
             logs.append(-np.log(2 * len(logs)))
         return float(logsumexp(logs)) if logs else 0.0
 
+    def _trace(self) -> Trace:
+        """Return the evidence after every step, of all samples and groups together."""
+        with self._lock:
+            streams = list(self._streams.values())
+        names = [step["name"] for step in streams[0].steps]
+        places = [_find_steps(names, stream.steps) for stream in streams]
+        logs = np.full((len(streams), len(names)), -np.inf)
+        for row, at, stream in zip(logs, places, streams):
+            for place, step in zip(at, stream.steps):
+                row[place:] = np.log(stream.weight) + step["log_e"]
+        log_e = logsumexp(logs, axis=0)
+        if len(streams) > 1:
+            log_e = np.logaddexp(log_e, -np.log(2 * np.isfinite(logs).sum(axis=0)))
+        reached = np.flatnonzero(log_e >= -np.log(self.false_alarm_rate))
+        if self.alarm_ is None or not len(reached):
+            return Trace(names, log_e, None, None)
+        alarm, worst = int(reached[0]), int(logs[:, reached[0]].argmax())
+        until = [step["log_e"] for at, step in zip(places[worst], streams[worst].steps)
+                 if at <= alarm]  # fmt: skip
+        return Trace(names, log_e, alarm, places[worst][_find_start(until)])
+
     def _summary(self) -> str:
         """Return the sentence of the stream with the most evidence."""
         logs = {g: np.log(stream.weight) + stream.log_e for g, stream in self._streams.items()}
@@ -441,6 +477,17 @@ class CalibrationMonitor:
         what = "positive" if self._empty._columns == () else "correct"
         summary = self._streams[worst].summarize(self.classes_, what, self._half_width)
         return f"{worst}: {summary}" if worst else summary
+
+
+def _find_steps(names: list[str], steps: list[dict[str, Any]]) -> list[int]:
+    """Return the positions of the steps of a group among those of all samples."""
+    places: list[int] = []
+    for step in steps:
+        try:
+            places.append(names.index(step["name"], places[-1] + 1 if places else 0))
+        except ValueError:
+            raise ValueError("the steps of a group must be among those of all samples") from None
+    return places
 
 
 def _split_by_group(

@@ -4,6 +4,7 @@ from ..utils._output import fill_docstrings
 from ._decision_curve import DecisionCurveDisplay
 from ._difficulty import DifficultyDisplay, EmbeddingMapDisplay
 from ._hardest_samples import HardestSamplesDisplay
+from ._monitor import MonitorDisplay
 from ._reliability import ClassReliabilityDisplay, ReliabilityDisplay
 from ._scores import DecompositionDisplay, LossComparisonDisplay, RiskCoverageDisplay
 from ._training import DifficultyPlaneDisplay, ProbeAccuracyDisplay, TrainingMapDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "EmbeddingMapDisplay",
     "HardestSamplesDisplay",
     "LossComparisonDisplay",
+    "MonitorDisplay",
     "ProbeAccuracyDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
