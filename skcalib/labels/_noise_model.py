@@ -27,13 +27,14 @@ scaling, they have none. The likelihood of labels left out decides between the f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize, minimize_scalar
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from ._base_models import LARGEST_DISTANCE, BaseModel, ByRows, compute_new_distances
@@ -156,10 +157,12 @@ def update_prior(
     verified: NDArray[np.bool_],
     matrix: NDArray,
     confusion_rate: float = 0.0,
+    complement: NDArray | None = None,
 ) -> tuple[NDArray, NDArray[np.float64], NDArray]:
     """Update the prior q by the labels (Bayes' rule).
 
-    A verified label is the true one: its posterior is 1 and its likelihood q_y.
+    A verified label is the true one: its posterior is 1 and its likelihood q_y. `complement` is
+    1 - q where it is known.
 
     Returns
     -------
@@ -177,7 +180,9 @@ def update_prior(
     else:
         joint = prior * ((1.0 - confusion_rate) * matrix.T).astype(prior.dtype)[codes]
     if confusion_rate:
-        part = confusion_rate * prior * prior[rows, codes, None] / _complement(prior)
+        complement = _complement(prior) if complement is None else complement
+        part = prior / complement
+        part *= (confusion_rate * prior[rows, codes])[:, None]
         part[rows, codes] = part[verified] = 0.0
         joint += part
     if verified.any():
@@ -256,7 +261,9 @@ class LabelLikelihood:
         self.codes, self.weight, self.verified = codes[order], weight[order], verified[order]
         self.n_classes = distances[0].shape[1]
         self.total = float(weight.sum())
+        self._rows = np.arange(len(codes))
         self._given, self._starts = np.unique(self.codes, return_index=True)
+        self._last_weights: NDArray | None = None
         # Subtracted from the log-likelihood of all samples: 1/2 sum_s precision_s w_s^2.
         self._precision = np.array([compute_spread(d) ** 2 for d in self.distances]) / LOG_ODDS**2
 
@@ -266,25 +273,58 @@ class LabelLikelihood:
         distances = take_rows(self.distances, rows)
         return LabelLikelihood(distances, self.codes[rows], self.weight[rows], self.verified[rows])
 
+    def compute_prior(self, weights: NDArray[np.float64]) -> NDArray:
+        """Return q; it is kept until the weights change, as each step needs it several times."""
+        if self._last_weights is not weights:
+            self._prior, self._last_weights = compute_prior(self.distances, weights), weights
+            self._complement: NDArray | None = None
+        return self._prior
+
+    def _update_with_confusion(
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float
+    ) -> tuple[NDArray, NDArray[np.float64], NDArray]:
+        """Return what `update_prior` does, with 1 - q kept beside q."""
+        prior = self.compute_prior(weights)
+        if self._complement is None:
+            self._complement = _complement(prior)
+        return update_prior(
+            prior, self.codes, self.verified, matrix, confusion_rate, self._complement
+        )
+
     def log_likelihood(
         self, weights: NDArray, matrix: NDArray, confusion_rate: float = 0.0
     ) -> float:
         """Return the mean log-likelihood of a sample."""
-        if not confusion_rate and _is_uniform(matrix):
-            own = compute_prior(self.distances, weights)[np.arange(len(self.codes)), self.codes]
-            likelihood = matrix[0, 1] + (matrix[0, 0] - matrix[0, 1]) * own.astype(np.float64)
-            likelihood = np.where(self.verified, own, likelihood)
-            return float(self.weight @ np.log(np.maximum(likelihood, _TINY))) / self.total
-        return (
-            float(self.weight @ self.log_likelihoods(weights, matrix, confusion_rate)) / self.total
-        )
+        each = self.log_likelihoods(weights, matrix, confusion_rate)
+        return float(self.weight @ each) / self.total
 
     def log_likelihoods(
         self, weights: NDArray, matrix: NDArray, confusion_rate: float = 0.0
     ) -> NDArray[np.float64]:
         """Return the log-likelihood of every sample."""
-        prior = compute_prior(self.distances, weights)
-        return update_prior(prior, self.codes, self.verified, matrix, confusion_rate)[1]
+        if confusion_rate:
+            return self._update_with_confusion(weights, matrix, confusion_rate)[1]
+        return np.log(self._label_likelihoods(weights, matrix)[1])
+
+    def _label_likelihoods(
+        self, weights: NDArray, matrix: NDArray
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return q_y and P(y | x), at least `_TINY`, without confusion-dependent noise."""
+        prior = self.compute_prior(weights)
+        own = prior[self._rows, self.codes].astype(np.float64)
+        if _is_uniform(matrix):
+            likelihood = matrix[0, 1] + (matrix[0, 0] - matrix[0, 1]) * own
+        else:
+            likelihood = np.empty_like(own)
+            for label, rows in self._rows_by_label():
+                likelihood[rows] = prior[rows] @ matrix[:, label].astype(prior.dtype)
+        return own, np.maximum(np.where(self.verified, own, likelihood), _TINY)
+
+    def _rows_by_label(self) -> Iterator[tuple[int, slice]]:
+        """Yield each given class, and the rows that have it as a label."""
+        ends = np.append(self._starts[1:], len(self.codes))
+        for label, start, end in zip(self._given, self._starts, ends):
+            yield label, slice(start, end)
 
     def fit_uniform(self) -> FittedNoiseModel:
         """Return the most likely weights with uniform noise.
@@ -309,7 +349,7 @@ class LabelLikelihood:
         """Return the expected fraction of the samples of a class (row) with a label (column)."""
         if not fit.confusion_rate:
             return fit.matrix
-        prior = compute_prior(self.distances, fit.weights).astype(np.float64)
+        prior = self.compute_prior(fit.weights).astype(np.float64)
         by_confusion = (prior / _complement(prior)).T @ (prior * self.weight[:, None])
         np.fill_diagonal(by_confusion, 0.0)
         by_confusion /= np.maximum(by_confusion.sum(axis=1, keepdims=True), _TINY)
@@ -355,23 +395,10 @@ class LabelLikelihood:
         The information matrix is the mean outer product of the samples' gradients (Berndt, Hall,
         Hall, Hausman 1974). A weight stays at its bound where the gradient points beyond it.
         """
-        prior = compute_prior(self.distances, weights)
-        posterior, log_likelihood, by_confusion = update_prior(
-            prior, self.codes, self.verified, matrix, confusion_rate
-        )
         penalty = self._precision / self.total
+        log_likelihood, scores = self._score(weights, matrix, confusion_rate)
         here = float(self.weight @ log_likelihood) / self.total
         here -= 0.5 * float(penalty @ weights**2)
-        residual = posterior - prior
-        if confusion_rate:  # q_y / (1 - q_k) depends on the weights as well
-            part = by_confusion / _complement(prior)
-            residual[np.arange(len(part)), self.codes] += by_confusion.sum(axis=1)
-            residual -= prior * _sum_of_others(part, prior)
-        columns = [
-            np.einsum("nk,nk->n", residual, np.broadcast_to(d, residual.shape))
-            for d in self.distances
-        ]
-        scores = -0.5 * np.stack(columns, axis=1).astype(np.float64)
         gradient = self.weight @ scores / self.total - penalty * weights
         information = (scores * self.weight[:, None]).T @ scores / self.total + np.diag(penalty)
         highest = np.append(np.full(len(weights) - 1, np.inf), 1.0)
@@ -390,30 +417,114 @@ class LabelLikelihood:
             damping = 5.0 * max(damping, 1e-3)
         return weights, damping, here
 
+    def _score(
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the log-likelihood of every sample, and its gradient for the weights.
+
+        The gradient for w_s is -1/2 sum_k (r_k - q_k) d_sk. With uniform noise, r - q is
+        (1 - T_0 / P(y | x)) (e_y - q), where T_0 is the rate at which a class gets another label.
+        """
+        prior = self.compute_prior(weights)
+        if confusion_rate:
+            log_likelihood, residual = self._residual_with_confusion(
+                weights, matrix, confusion_rate
+            )
+        else:
+            own, likelihood = self._label_likelihoods(weights, matrix)
+            log_likelihood = np.log(likelihood)
+            if _is_uniform(matrix):
+                factor = np.where(
+                    self.verified, 1.0, (matrix[0, 0] - matrix[0, 1]) * own / likelihood
+                )
+                scores = [
+                    factor * (np.broadcast_to(d, prior.shape)[self._rows, self.codes] - mean)
+                    for d, mean in zip(self.distances, self._mean_distances(prior))
+                ]
+                return log_likelihood, -0.5 * np.stack(scores, axis=1)
+            residual = self._residual(prior, matrix, likelihood)
+        return log_likelihood, -0.5 * np.stack(self._mean_distances(residual), axis=1)
+
+    def _mean_distances(self, measure: NDArray) -> list[NDArray[np.float64]]:
+        """Return sum_k m_k d_sk of every sample, by base model."""
+        return [
+            (measure @ d[0] if len(d) == 1 else np.einsum("nk,nk->n", measure, d)).astype(float)
+            for d in self.distances
+        ]
+
+    def _residual(
+        self, prior: NDArray, matrix: NDArray, likelihood: NDArray[np.float64]
+    ) -> NDArray:
+        """Return r - q = q (T_y / P(y | x) - 1), and 0 where P rounds to 0."""
+        residual = np.empty_like(prior)
+        lost = likelihood <= _TINY
+        inverse = 1.0 / np.where(lost, 1.0, likelihood)
+        for label, rows in self._rows_by_label():
+            np.outer(inverse[rows], matrix[:, label], out=residual[rows])
+        residual -= 1.0
+        residual *= prior
+        residual[lost] = 0.0
+        if self.verified.any():
+            known = np.flatnonzero(self.verified)
+            residual[known] = -prior[known]
+            residual[known, self.codes[known]] += 1.0
+        return residual
+
+    def _residual_with_confusion(
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float
+    ) -> tuple[NDArray[np.float64], NDArray]:
+        """Return log-likelihoods, and the residual r - q with what q_y / (1 - q_k) adds to it."""
+        residual, log_likelihood, by_confusion = self._update_with_confusion(
+            weights, matrix, confusion_rate
+        )
+        prior = self.compute_prior(weights)
+        residual -= prior
+        part = by_confusion / self._complement
+        residual[self._rows, self.codes] += by_confusion.sum(axis=1)
+        residual -= prior * _sum_of_others(part, prior)
+        return log_likelihood, residual
+
     def _matrix_step(
         self, weights: NDArray, matrix: NDArray, shrinkage: float | None, confusion_rate: float
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return noise matrix, rate and confusion-dependent rate after two EM steps."""
-        prior = compute_prior(self.distances, weights)
-        unverified = np.where(self.verified, 0.0, self.weight)[:, None]
-        rate = 0.0
+        unverified = np.where(self.verified, 0.0, self.weight)
+        total = max(float(unverified.sum()), _TINY)
         for _ in range(2):
-            posterior, _, by_confusion = update_prior(
-                prior, self.codes, self.verified, matrix, confusion_rate
-            )
-            counted = posterior * unverified
-            counts = np.zeros((self.n_classes, self.n_classes))
-            counts[:, self._given] = np.add.reduceat(counted, self._starts, axis=0).T
-            total = max(counts.sum(), _TINY)
-            rate = float(np.clip(1.0 - np.trace(counts) / total, _SMALLEST_RATE, _LARGEST_RATE))
+            if shrinkage is not None:
+                counts = self._expected_counts(weights, matrix, unverified)
+                wrong = float(counts.sum() - np.trace(counts))
+            elif confusion_rate:
+                posterior, _, by_confusion = self._update_with_confusion(
+                    weights, matrix, confusion_rate
+                )
+                wrong = float(unverified @ (1.0 - posterior[self._rows, self.codes]))
+            else:
+                own, likelihood = self._label_likelihoods(weights, matrix)
+                wrong = float(unverified @ (matrix[0, 1] * (1.0 - own) / likelihood))
+            rate = float(np.clip(wrong / total, _SMALLEST_RATE, _LARGEST_RATE))
             if confusion_rate:
                 confusion_rate = min(float((self.weight @ by_confusion).sum()) / total, rate)
             uniform_rate = max((rate - confusion_rate) / (1.0 - confusion_rate), _SMALLEST_RATE)
-            uniform = matrix = uniform_matrix(uniform_rate, self.n_classes)
+            matrix = uniform_matrix(uniform_rate, self.n_classes)
             if shrinkage is not None:
-                matrix = counts + shrinkage * uniform
+                matrix = counts + shrinkage * matrix
                 matrix /= counts.sum(axis=1, keepdims=True) + shrinkage
         return matrix, rate, confusion_rate
+
+    def _expected_counts(
+        self, weights: NDArray, matrix: NDArray, unverified: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return N_ky = sum w q_k T_ky / P(y | x), the expected counts of class k and label y."""
+        prior, (_, likelihood) = (
+            self.compute_prior(weights),
+            self._label_likelihoods(weights, matrix),
+        )
+        each = (unverified / likelihood).astype(prior.dtype)
+        counts = np.zeros((self.n_classes, self.n_classes))
+        for label, rows in self._rows_by_label():
+            counts[:, label] = matrix[:, label] * (each[rows] @ prior[rows])
+        return counts
 
 
 class Choice(NamedTuple):
@@ -521,7 +632,7 @@ def _scale_by_matrix(
     n_classes = scores.shape[1]
     matrix, offset = x[: -1 - n_classes].reshape(n_classes, n_classes), x[-1 - n_classes : -1]
     rate = expit(x[-1])
-    prior = softmax(scores @ matrix + offset, axis=1)
+    prior = compute_prior([scores @ (-2.0 * matrix) - 2.0 * offset], np.ones(1))
     own = prior[np.arange(len(codes)), codes]
     likelihood = (1.0 - rate) * own + rate / (n_classes - 1) * (1.0 - own)
     return prior, own, np.maximum(likelihood, _TINY)
