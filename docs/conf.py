@@ -128,7 +128,8 @@ _EXAMPLES = [
     *("plot_training_map.py", "plot_prediction_depth.py", "hardest_images.py"),
     *("plot_losses.py", "plot_what_losses_aim_at.py", "plot_which_samples.py"),
     *("plot_prioritized.py", "plot_losses_of_gra.py", "plot_input_margin.py"),
-    *("plot_ai_judge.py", "plot_risk_model_in_use.py", "plot_find_repair_calibrate.py"),
+    *("plot_ai_judge.py", "plot_risk_model_in_use.py", "plot_three_annotators.py"),
+    "plot_find_repair_calibrate.py",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -61,3 +61,25 @@ def test_a_risk_model_in_use(run_story):
     assert names["day"] == 23
     assert re.match(r"Since March 18 .* too high on the whole", names["monitor"].alarm_)
     assert plt.figure(plt.get_fignums()[-1]).axes[0].get_title().startswith("alarm at March 23")
+
+
+def test_three_annotators(run_story):
+    names = run_story("whole/plot_three_annotators.py")
+    # "Ben and eve agree best", but ann is right most often.
+    pairs, skill = names["pairs"], {"ann": 0, "ben": 0, "eve": 0}
+    assert pairs.loc[0, ["annotator", "other"]].tolist() == ["ben", "eve"]
+    assert pairs["kappa"][0] > 0.85 > 0.75 > pairs["kappa"][1:].max()
+    for who in skill:
+        seen = names["wide"][who].dropna()
+        skill[who] = np.mean(seen == names["true"][seen.index])
+    assert max(skill, key=skill.get) == "ann"
+    # "In most of the shared mistakes, the same digit."
+    assert names["same"]["ben, eve"] > 0.9 > 0.2 > max(list(names["same"].values())[1:])
+    assert len(names["finder"].copying_pairs_) == 0
+    right = names["right"]
+    assert right["majority"] < 0.9 < 0.98 < right["consensus"] < right["consensus, 40 checked"]
+    assert len(names["page"].positions_) == 40
+    # The labels are worth as much as the truth.
+    accuracy = names["accuracy"]
+    for name in ("soft labels of the votes", "consensus, 40 checked"):
+        assert accuracy[name] > accuracy["truth"] - 0.01 > accuracy["majority"] + 0.05
