@@ -9,12 +9,11 @@ nonnegative martingale with mean 1. It ever exceeds 1 / alpha with probability a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit, logsumexp, xlog1py, xlogy
+from scipy.special import expit, logit, logsumexp
 from scipy.stats import chi2
 
 from ..utils._numeric import row_sum
@@ -124,17 +123,22 @@ def combine_e_values(sums: NDArray[np.float64]) -> Evidence:
 # Probabilities that were written with a few decimals.
 #
 # As if exact, a calibrated model with many small probabilities raises an alarm: where "0.00" is
-# written, positives are as rare as up to .005, not impossible. So samples are counted by what is
-# written, and the rate theta of positives within a bin may be anywhere in the interval that rounds
-# to it. The e-value is the likelihood under a map over the largest under such rates (universal
-# inference): no smaller a divisor than the likelihood under the true ones, so Ville's inequality
-# holds as before.
+# written, positives are as rare as up to .005, not impossible. So the probability theta of a
+# sample may be anywhere in the interval that rounds to what is written. Against the probability q
+# of a map, the e-value is q(y) / theta(y) with the theta of the interval that is nearest to q: if
+# q is above the interval, its mean theta' q / theta + (1 - theta') (1 - q) / (1 - theta) under any
+# theta' of the interval increases to 1 at its upper end, and likewise below. No e-value grows
+# faster against this q (the reverse information projection). Its logarithms add up over samples,
+# and a q within the interval adds nothing.
+#
+# Where the interval reaches 0 or 1, it holds probabilities of any order of magnitude, so that a
+# map of what is written says little: every map comes twice, once without these samples.
 
 # With fewer decimals, such as a vote of ten neighbors, values are taken as written with two; with
 # more, they are exact.
 LIMITS_OF_DECIMALS = 2, 5
-# Bins in a block of the product with all maps.
-_BINS_AT_ONCE = 4096
+# Written values in a block of the product with all maps.
+_VALUES_AT_ONCE = 4096
 
 
 class Written(NamedTuple):
@@ -175,56 +179,42 @@ def find_decimals(proba: NDArray[np.floating]) -> Written | None:
     return None
 
 
-class WrittenCounts(NamedTuple):
-    """Samples and positives of one step by written value, for one column."""
+def sum_log_ratios_of_written(
+    written: Written, is_label: NDArray[np.bool_], rows: Any = slice(None)
+) -> NDArray[np.float64]:
+    """Return the sums of log-ratios over some rows for every column, each against the rest.
 
-    decimals: int
-    values: NDArray[np.int64]
-    n_samples: NDArray[np.float64]
-    n_positive: NDArray[np.float64]
+    Shape (n_columns, 2, n_maps): with all samples, then without those whose interval of
+    probabilities reaches 0 or 1.
+    """
+    columns = zip(written.values[rows].T, is_label[rows].T)
+    return np.array([_sum_of_written(values, positive, written) for values, positive in columns])
 
 
-def count_written(
-    values: NDArray[np.int64], positive: NDArray[np.bool_], decimals: int
-) -> WrittenCounts:
-    """Return the counts of a column."""
+def _sum_of_written(
+    values: NDArray[np.int64], positive: NDArray[np.bool_], written: Written
+) -> NDArray[np.float64]:
+    """Return the sums of log-ratios of one column, (2, n_maps)."""
     distinct, place = np.unique(values, return_inverse=True)
     n, n_positive = np.bincount(place), np.bincount(place, positive)
-    return WrittenCounts(decimals, distinct, n.astype(np.float64), n_positive.astype(np.float64))
-
-
-def log_ratios_of_written(
-    steps: Sequence[WrittenCounts], half_width: float
-) -> NDArray[np.float64]:
-    """Return the log-ratios against every map of two classes, from every step on.
-
-    Shape (n_steps, n_maps). The numerator of a map takes the written values, the denominator the
-    most likely rates within `half_width` of them.
-    """
-    decimals = max(step.decimals for step in steps)
-    scaled = [step.values * 10 ** (decimals - step.decimals) for step in steps]
-    values, place = np.unique(np.concatenate(scaled), return_inverse=True)
-    row = np.repeat(np.arange(len(steps)), [len(part) for part in scaled])
-    counts = np.zeros((2, len(steps), len(values)))
-    counts[0, row, place] = np.concatenate([step.n_samples for step in steps])
-    counts[1, row, place] = np.concatenate([step.n_positive for step in steps])
-    # Sums over this step and all later ones.
-    n, s = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
-    written, least = values / 10**decimals, 0.25 / 10**decimals
-    rate = np.divide(s, n, out=np.broadcast_to(written, n.shape).copy(), where=n > 0)
-    rate = np.clip(rate, np.maximum(written - half_width, 0), np.minimum(written + half_width, 1))
-    found = -(xlogy(s, rate) + xlog1py(n - s, -rate)).sum(axis=1)[:, np.newaxis]
-    for start in range(0, len(values), _BINS_AT_ONCE):
-        part = slice(start, start + _BINS_AT_ONCE)
-        log_odds = logit(np.clip(written[part], least, 1 - least))[:, np.newaxis]
-        slopes, shifts = (
-            np.repeat(np.exp(LOG_SLOPES), len(SHIFTS)),
-            np.tile(SHIFTS, len(LOG_SLOPES)),
-        )
+    slopes, shifts = np.repeat(np.exp(LOG_SLOPES), len(SHIFTS)), np.tile(SHIFTS, len(LOG_SLOPES))
+    sums = np.zeros((2, len(slopes)))
+    for start in range(0, len(distinct), _VALUES_AT_ONCE):
+        part = slice(start, start + _VALUES_AT_ONCE)
+        proba, least = distinct[part] / 10**written.decimals, 0.25 / 10**written.decimals
+        low, high = proba - written.half_width, proba + written.half_width
+        log_odds = logit(np.clip(proba, least, 1 - least))[:, np.newaxis]
         mapped = slopes * log_odds + shifts
-        found = found - s[:, part] @ np.logaddexp(0, -mapped)
-        found -= (n - s)[:, part] @ np.logaddexp(0, mapped)
-    return found
+        proba_of_map = expit(mapped)
+        nearest = np.clip(proba_of_map, low[:, np.newaxis], high[:, np.newaxis])
+        within = nearest == proba_of_map
+        nearest[within] = 0.5  # any value, as nothing is added
+        of_positive = np.where(within, 0, -np.logaddexp(0, -mapped) - np.log(nearest))
+        of_negative = np.where(within, 0, -np.logaddexp(0, mapped) - np.log1p(-nearest))
+        for row, kept in enumerate((np.ones(len(proba), bool), (low > 0) & (high < 1))):
+            n_kept, s_kept = n[part] * kept, n_positive[part] * kept
+            sums[row] += s_kept @ of_positive + (n_kept - s_kept) @ of_negative
+    return sums
 
 
 # The two classes of an answer with its confidence, as files of answers are read.

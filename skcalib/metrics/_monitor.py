@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Real
 from threading import RLock
 from typing import Any, NamedTuple, Self
@@ -19,16 +19,16 @@ from ..utils._proba import TOLERANCE, check_predictions
 from ._accumulator import CalibrationAccumulator
 from ._e_values import (
     LIMITS_OF_DECIMALS,
+    LOG_SLOPES,
+    SHIFTS,
     Evidence,
     Written,
-    WrittenCounts,
     are_answers,
     compute_e_value,
-    count_written,
     describe_change,
     find_decimals,
-    log_ratios_of_written,
     make_log_weights,
+    sum_log_ratios_of_written,
 )
 from ._states import get_field, read_count, read_number, read_numbers, read_state, read_text
 
@@ -38,80 +38,73 @@ _FORMAT, _EXACT_FORMAT = (f"skcalib.CalibrationMonitor {version}" for version in
 _MOST = 1e15
 
 
-@dataclass
-class _Stream:
-    """The e-value of all samples, or of those of one group.
+@dataclass(frozen=True)
+class _EProcess:
+    """The e-value of some steps, all exact or all rounded.
 
     An e-process starts at every step j with the weight 1 / (j (j + 1)); after step j, the weight 1
     / (j + 1) is left for later ones. The total is a weighted mean of e-processes, one of which
     starts just when the probabilities go wrong. `log_alternatives` holds the logarithms of the
-    e-values against every map, each with its weight.
+    e-values against every map.
+    """
 
-    Steps of rounded probabilities are `counts`, for every column. Their e-value is computed anew
-    from all of them, and multiplied by that of the exact steps.
+    n_steps: int = 0
+    log_alternatives: Any = None
+    log_e: float = 0.0
+
+    def add(self, log_ratios: NDArray[np.float64], log_weights: NDArray[np.float64]) -> _EProcess:
+        """Return the e-process after one more step; the weights are those of the maps."""
+        j = self.n_steps + 1
+        start = np.full_like(log_ratios, -np.log(j * (j + 1)))
+        before = self.log_alternatives
+        logs = (start if before is None else np.logaddexp(before, start)) + log_ratios
+        log_e = np.logaddexp(logsumexp(logs + log_weights), -np.log(j + 1))
+        return _EProcess(j, logs, float(log_e))
+
+
+@dataclass
+class _Stream:
+    """The e-value of all samples, or of those of one group.
+
+    It is the product of those of the exact and of the rounded steps.
     """
 
     weight: float
     steps: list[dict[str, Any]] = field(default_factory=list)
-    log_alternatives: Any = None
-    n_exact: int = 0
-    log_exact: float = 0.0
-    counts: list[list[WrittenCounts]] = field(default_factory=list)
+    exact: _EProcess = _EProcess()
+    rounded: _EProcess = _EProcess()
 
     def add(
-        self,
-        step: CalibrationAccumulator,
-        name: str,
-        counts: list[WrittenCounts] | None,
-        half_width: float,
+        self, step: CalibrationAccumulator, name: str, of_rounded: NDArray[np.float64] | None
     ) -> _Stream:
-        """Return the stream after one more step, of `counts` if its probabilities are rounded."""
-        after = replace(self) if counts is None else replace(self, counts=[*self.counts, counts])
-        if counts is None:
+        """Return the stream after one more step; rounded ones have log-ratios of their own."""
+        after = replace(self)
+        if of_rounded is None:
             ratios = step.metric_sums_["e_value"]
-            after.n_exact = j = self.n_exact + 1
-            start = np.full_like(ratios, -np.log(j * (j + 1)))
-            before = self.log_alternatives
-            before = start if before is None else np.logaddexp(before, start)
-            after.log_alternatives = before + ratios
-            log_e = logsumexp(after.log_alternatives + make_log_weights(ratios.shape))
-            after.log_exact = float(np.logaddexp(log_e, -np.log(j + 1)))
-        log_e = after.log_exact
-        if after.counts:
-            of_maps = after.alternatives_of_written(half_width)
-            weighted = logsumexp(of_maps) - np.log(of_maps.size)
-            log_e += float(np.logaddexp(weighted, -np.log(len(after.counts) + 1)))
+            after.exact = self.exact.add(ratios, make_log_weights(ratios.shape))
+        else:
+            equal = np.full_like(of_rounded, -np.log(of_rounded.size))
+            after.rounded = self.rounded.add(of_rounded, equal)
         n, predicted, observed = step.sums_.sum(axis=1).tolist()
         entry = {"name": name, "samples": n, "predicted": predicted, "observed": observed}
-        after.steps = [*self.steps, entry | {"log_e": float(log_e)}]
+        log_e = after.exact.log_e + after.rounded.log_e
+        after.steps = [*self.steps, entry | {"log_e": log_e}]
         return after
-
-    def alternatives_of_written(self, half_width: float) -> NDArray[np.float64]:
-        """Return the logarithms of the e-values of rounded steps, (n_columns, n_maps)."""
-        j = np.arange(1, len(self.counts) + 1)
-        start = -np.log(j * (j + 1))[:, np.newaxis]
-        return np.array(
-            [
-                logsumexp(log_ratios_of_written(column, half_width) + start, axis=0)
-                for column in zip(*self.counts)
-            ]
-        )
 
     @property
     def log_e(self) -> float:
         return float(self.steps[-1]["log_e"])
 
-    def _describe(self, classes: NDArray | None, half_width: float) -> str:
+    def _describe(self, classes: NDArray | None) -> str:
         """Return the change of the probabilities that fits the labels best."""
-        if not self.counts:
-            return describe_change(self.log_alternatives, classes)
-        of_maps = self.alternatives_of_written(half_width)
-        if len(of_maps) == 1:
-            return describe_change(of_maps[0], classes)
-        k = int(of_maps.max(axis=1).argmax())
-        return describe_change(of_maps[k], None if classes is None else classes[[k]])
+        if self.rounded.n_steps == 0:
+            return describe_change(self.exact.log_alternatives, classes)
+        of_columns = self.rounded.log_alternatives
+        k, row = np.unravel_index(of_columns.max(axis=2).argmax(), of_columns.shape[:2])
+        named = classes if classes is None or len(of_columns) == 1 else classes[[k]]
+        return describe_change(of_columns[k, row], named)
 
-    def summarize(self, classes: NDArray | None, what: str, half_width: float) -> str:
+    def summarize(self, classes: NDArray | None, what: str) -> str:
         """Return a sentence on what is wrong, and since which step."""
         since = self.steps[_find_start([step["log_e"] for step in self.steps]) :]
         n, predicted, observed = (
@@ -122,7 +115,30 @@ class _Stream:
         return (
             f"Since {since[0]['name']} ({n:.0f} samples), {model} {predicted / n:.1%} on average, "
             f"and {observed / n:.1%} are {'right' if of_answers else what}. "
-            f"{self._describe(classes, half_width)}"
+            f"{self._describe(classes)}"
+        )
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """How the probabilities of the rounded steps are written."""
+
+    decimals: int
+    half_width: float
+    n_values: int
+    n_at_ends: int  # written as 0 or 1
+
+    @classmethod
+    def from_written(cls, written: Written) -> _Rounding:
+        at_ends = np.isin(written.values, (0, 10**written.decimals))
+        return cls(written.decimals, written.half_width, at_ends.size, int(at_ends.sum()))
+
+    def merge(self, other: _Rounding) -> _Rounding:
+        return _Rounding(
+            max(self.decimals, other.decimals),
+            max(self.half_width, other.half_width),
+            self.n_values + other.n_values,
+            self.n_at_ends + other.n_at_ends,
         )
 
 
@@ -190,18 +206,18 @@ class CalibrationMonitor:
     labels depend on each other, as those of samples that belong together do.
 
     Rounded probabilities are found by themselves: all of a step have two to five decimals, also
-    if rows were divided by their sum afterwards. Labels are then counted by written value, and
-    the e-value compares the likelihood of a map with the largest one under probabilities that
-    round to these values (universal inference [2]_). Of several classes, each is tested against
-    the rest. Dask arrays count as exact.
+    if rows were divided by their sum afterwards. A map is then compared with the probability
+    nearest to its own that rounds to the written one: no valid comparison finds the map's error
+    sooner [2]_. Every map is tried with and without the samples written as 0 or 1. Of several
+    classes, each is tested against the rest. Dask arrays count as exact.
     ``python -m skcalib monitor`` does this with one file per day.
 
     References
     ----------
     .. [1] A. Ramdas, P. Gruenwald, V. Vovk, G. Shafer, "Game-theoretic statistics and safe
        anytime-valid inference", Statistical Science 2023.
-    .. [2] L. Wasserman, A. Ramdas, S. Balakrishnan, "Universal inference", Proceedings of the
-       National Academy of Sciences 2020.
+    .. [2] P. Gruenwald, R. de Heide, W. Koolen, "Safe testing", Journal of the Royal Statistical
+       Society B 2024.
 
     Examples
     --------
@@ -232,7 +248,7 @@ class CalibrationMonitor:
             metrics=["e_value"], labels=labels, pos_label=pos_label
         )
         self._streams: dict[str, _Stream] = {}
-        self._half_width = 0.0
+        self._rounding: _Rounding | None = None
         self._lock = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -254,31 +270,22 @@ class CalibrationMonitor:
     @property
     def decimals_(self) -> int | None:
         """Number of decimals of rounded probabilities."""
-        if not self._streams:
-            return None
-        counts = self._streams[""].counts
-        return max((columns[0].decimals for columns in counts), default=None)
+        return None if self._rounding is None else self._rounding.decimals
 
     @property
     def caveats_(self) -> list[str]:
         """Sentences on errors that the written decimals hide."""
-        decimals = self.decimals_
-        if decimals is None:
+        rounding = self._rounding
+        if rounding is None:
             return []
-        columns = [column for step in self._streams[""].counts for column in step]
-        total = sum(column.n_samples.sum() for column in columns)
-        at_ends = sum(
-            column.n_samples[np.isin(column.values, (0, 10**column.decimals))].sum()
-            for column in columns
-        )
         text = (
-            f"y_proba have {decimals} decimals: an error that rounding could make, of up to "
-            f"{self._half_width:g}, is not seen"
+            f"y_proba have {rounding.decimals} decimals: an error that rounding could make, of up "
+            f"to {rounding.half_width:g}, is not seen"
         )
-        if at_ends:
+        if rounding.n_at_ends:
             text += (
-                f"; {at_ends / total:.0%} of them are written as 0 or 1, where this may be most "
-                "of the probability"
+                f"; {rounding.n_at_ends / rounding.n_values:.0%} of them are written as 0 or 1, "
+                "where this may be most of the probability"
             )
         return [f"{text}. Write more decimals to see more."]
 
@@ -325,19 +332,20 @@ class CalibrationMonitor:
             return self  # no labels have arrived
         empty, title = step._empty(), str(len(self.steps_) + 1 if name is None else name)
         parts = {"": step} | ({} if by is None else _split_by_group(empty, y_true, y_proba, by))
-        streams, half_width = dict(self._streams), self._half_width
+        streams, rounding = dict(self._streams), self._rounding
         rounded = _read_rounded(step, y_true, y_proba) if in_memory else None
         groups = None
         if rounded is not None:
-            half_width = max(half_width, rounded.written.half_width)
+            of_step = _Rounding.from_written(rounded.written)
+            rounding = of_step if rounding is None else rounding.merge(of_step)
             groups = None if by is None else _name_of_groups(by, len(rounded.is_label))
         for group, part in parts.items():
             rows = slice(None) if groups is None or group == "" else groups == group
-            counts = None if rounded is None else rounded.count_rows(rows)
+            ratios = None if rounded is None else sum_log_ratios_of_written(*rounded, rows)
             g = len(streams)  # all samples come first
             stream = streams.get(group, _Stream(_weigh_stream(g, has_groups=by is not None)))
-            streams[group] = stream.add(part, title, counts, half_width)
-        self._streams, self._empty, self._half_width = streams, empty, half_width
+            streams[group] = stream.add(part, title, ratios)
+        self._streams, self._empty, self._rounding = streams, empty, rounding
         if self.alarm_ is None and self._log_e() >= -np.log(self.false_alarm_rate):
             self.alarm_ = self._summary()
         return self
@@ -369,7 +377,7 @@ class CalibrationMonitor:
                 "format": _FORMAT,
                 "false_alarm_rate": self.false_alarm_rate,
                 "alarm": self.alarm_,
-                "half_width": self._half_width,
+                "rounding": None if self._rounding is None else asdict(self._rounding),
                 "classes": json.loads(self._empty.to_json()),
                 "streams": {
                     group: _stream_as_plain(stream) for group, stream in self._streams.items()
@@ -412,7 +420,8 @@ class CalibrationMonitor:
         """Set all that a state of plain values holds."""
         alarm, streams = get_field(state, "alarm"), get_field(state, "streams")
         self.alarm_ = None if alarm is None else read_text(alarm, "alarm")
-        self._half_width = read_number(state.get("half_width", 0.0), "half_width", 0, 0.5)
+        is_exact = state["format"] == _EXACT_FORMAT
+        self._rounding = None if is_exact else _read_rounding(get_field(state, "rounding"))
         self._empty = CalibrationAccumulator.from_json(json.dumps(get_field(state, "classes")))
         if list(self._empty.metric_sums_) != ["e_value"] or self._empty.sums_.any():
             raise ValueError("'classes' must be an accumulator of e-values without samples")
@@ -423,14 +432,13 @@ class CalibrationMonitor:
         maps = self._empty._shape_of("e_value") if streams else ()
         for g, (group, values) in enumerate(streams.items()):
             weight = _weigh_stream(g, has_groups=len(streams) > 1)
-            is_exact = state["format"] == _EXACT_FORMAT
             self._streams[group] = _read_stream(values, weight, maps, is_exact=is_exact)
         if len(self.steps_) < max((len(s.steps) for s in self._streams.values()), default=0):
             raise ValueError("no group may have more steps than all samples")
         for stream in self._streams.values():
             _find_steps([step["name"] for step in self.steps_], stream.steps)
-        if any(stream.counts for stream in self._streams.values()) and not self._half_width:
-            raise ValueError("'half_width' must be positive for rounded steps")
+        if any(s.rounded.n_steps for s in self._streams.values()) != (self._rounding is not None):
+            raise ValueError("'rounding' must be known of rounded steps, and null without them")
         if self.alarm_ is None and self._log_e() >= -np.log(self.false_alarm_rate):
             raise ValueError("'alarm' must be a text with so much evidence")
 
@@ -475,7 +483,7 @@ class CalibrationMonitor:
         logs = {g: np.log(stream.weight) + stream.log_e for g, stream in self._streams.items()}
         worst = max(logs, key=lambda g: logs[g])
         what = "positive" if self._empty._columns == () else "correct"
-        summary = self._streams[worst].summarize(self.classes_, what, self._half_width)
+        summary = self._streams[worst].summarize(self.classes_, what)
         return f"{worst}: {summary}" if worst else summary
 
 
@@ -544,13 +552,6 @@ class _Rounded(NamedTuple):
     written: Written
     is_label: NDArray[np.bool_]
 
-    def count_rows(self, rows: Any) -> list[WrittenCounts]:
-        """Return the counts of some samples, for every column."""
-        return [
-            count_written(values[rows], is_label[rows], self.written.decimals)
-            for values, is_label in zip(self.written.values.T, self.is_label.T)
-        ]
-
 
 def _read_rounded(step: CalibrationAccumulator, y_true: Any, y_proba: Any) -> _Rounded | None:
     """Return the probabilities of a step as written; None if they are exact."""
@@ -572,18 +573,20 @@ def _read_rounded(step: CalibrationAccumulator, y_true: Any, y_proba: Any) -> _R
 
 def _stream_as_plain(stream: _Stream) -> dict[str, Any]:
     """Return a stream as JSON holds it."""
-    logs = stream.log_alternatives
-    counts = [
-        [[int(c.decimals), *(values.tolist() for values in c[1:])] for c in columns]
-        for columns in stream.counts
-    ]
     return {
         "weight": stream.weight,
         "steps": stream.steps,
+        "exact": _process_as_plain(stream.exact),
+        "rounded": _process_as_plain(stream.rounded),
+    }
+
+
+def _process_as_plain(process: _EProcess) -> dict[str, Any]:
+    logs = process.log_alternatives
+    return {
+        "n_steps": process.n_steps,
         "log_alternatives": None if logs is None else logs.tolist(),
-        "n_exact": stream.n_exact,
-        "log_exact": stream.log_exact,
-        "counts": counts,
+        "log_e": process.log_e,
     }
 
 
@@ -600,7 +603,7 @@ def _read_stream(
     """Return the stream that JSON holds; its alternatives have the shape `maps`."""
     if not np.isclose(read_number(get_field(values, "weight"), "weight"), weight):
         raise ValueError(f"'weight' must be {weight:g}")
-    logs, steps = get_field(values, "log_alternatives"), get_field(values, "steps")
+    steps = get_field(values, "steps")
     if not isinstance(steps, list) or not steps:
         raise ValueError("'steps' must be a list of at least one step")
     for step in steps:
@@ -609,41 +612,37 @@ def _read_stream(
         for name in ("predicted", "observed"):
             read_number(get_field(step, name), name, -TOLERANCE * n, (1 + TOLERANCE) * n)
         read_number(get_field(step, "log_e"), "log_e", -_MOST, _MOST)
+    if is_exact:
+        n, log_e = len(steps), steps[-1]["log_e"]
+        logs = get_field(values, "log_alternatives")
+        of_steps = {"n_steps": n, "log_alternatives": logs, "log_e": log_e}
+        return _Stream(weight, steps, _read_process(of_steps, maps))
+    of_column = 1 if len(maps) == 1 else maps[0] - 1, 2, len(LOG_SLOPES) * len(SHIFTS)
+    exact = _read_process(get_field(values, "exact"), maps)
+    rounded = _read_process(get_field(values, "rounded"), of_column)
+    if exact.n_steps + rounded.n_steps != len(steps):
+        raise ValueError("'steps' must all have evidence")
+    return _Stream(weight, steps, exact, rounded)
+
+
+def _read_process(values: Any, maps: tuple[int, ...]) -> _EProcess:
+    """Return the e-process that JSON holds; its alternatives have the shape `maps`."""
+    n_steps = read_count(get_field(values, "n_steps"), "n_steps")
+    log_e = read_number(get_field(values, "log_e"), "log_e", -_MOST, _MOST)
+    logs = get_field(values, "log_alternatives")
+    if (logs is None) != (n_steps == 0) or (logs is None and log_e != 0):
+        raise ValueError("'log_alternatives' must be null without steps alone")
     if logs is not None:
         logs = read_numbers(logs, "log_alternatives", maps, -_MOST, _MOST)
-    if is_exact:
-        n_exact, log_exact, counts = len(steps), steps[-1]["log_e"], []
-    else:
-        n_exact = read_count(get_field(values, "n_exact"), "n_exact")
-        log_exact = read_number(get_field(values, "log_exact"), "log_exact", -_MOST, _MOST)
-        n_columns = 1 if len(maps) == 1 else maps[0] - 1
-        counts = [_read_counts(step, n_columns) for step in _as_list(values, "counts")]
-    if n_exact + len(counts) != len(steps) or (logs is None) != (n_exact == 0):
-        raise ValueError("'steps' must all have evidence")
-    return _Stream(weight, steps, logs, n_exact, float(log_exact), counts)
+    return _EProcess(n_steps, logs, log_e)
 
 
-def _as_list(values: dict[str, Any], name: str) -> list[Any]:
-    found = get_field(values, name)
-    if not isinstance(found, list):
-        raise ValueError(f"{name!r} must be a list")
-    return found
-
-
-def _read_counts(columns: Any, n_columns: int) -> list[WrittenCounts]:
-    """Return the counts of one step, for every column."""
-    if not isinstance(columns, list) or len(columns) != n_columns:
-        raise ValueError(f"'counts' must have {n_columns} columns in every step")
-    found = []
-    for column in columns:
-        if not isinstance(column, list) or len(column) != 4:
-            raise ValueError("'counts' must be decimals, values, samples and positive ones")
-        decimals = read_count(column[0], "decimals", *LIMITS_OF_DECIMALS)
-        at = read_numbers(column[1], "counts", low=0, high=10**decimals)
-        n, n_positive = (read_numbers(sums, "counts", at.shape, 0, _MOST) for sums in column[2:])
-        if at.ndim != 1 or not at.size or (at % 1 > 0).any() or (np.diff(at) <= 0).any():
-            raise ValueError("'counts' must be of integers that increase")
-        if (n < 1).any() or (n_positive > n).any():
-            raise ValueError("'counts' must be of at least one sample, and no more positive ones")
-        found.append(WrittenCounts(decimals, at.astype(np.int64), n, n_positive))
-    return found
+def _read_rounding(values: Any) -> _Rounding | None:
+    """Return how probabilities are written, as JSON holds it."""
+    if values is None:
+        return None
+    decimals = read_count(get_field(values, "decimals"), "decimals", *LIMITS_OF_DECIMALS)
+    half_width = read_number(get_field(values, "half_width"), "half_width", 0, _MOST)
+    n_values = read_count(get_field(values, "n_values"), "n_values", 1, _MOST)
+    n_at_ends = read_count(get_field(values, "n_at_ends"), "n_at_ends", 0, n_values)
+    return _Rounding(decimals, half_width, n_values, n_at_ends)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from skcalib.metrics import CalibrationAccumulator, CalibrationMonitor
 from tests.metrics.test_e_values import draw, of_two
@@ -160,7 +160,7 @@ def test_json_keeps_every_bit(by):
 def test_text_that_is_no_monitor_is_refused(text):
     state = json.loads(monitored(days(2)).to_json())
     if text == "nan":
-        state["streams"][""]["log_alternatives"][0] = float("nan")
+        state["streams"][""]["exact"]["log_alternatives"][0] = float("nan")
     if text == "false_alarm_rate":
         state["false_alarm_rate"] = 2
     with pytest.raises(ValueError, match=r"^text must be what to_json of a monitor returned, got"):
@@ -202,22 +202,36 @@ def test_rounded_probabilities_raise_no_false_alarm_and_faults_are_found(n_class
     assert monitored(days(3)).caveats_ == []
 
 
-def test_the_e_value_of_rounded_probabilities_by_hand():
-    y, p = np.array([1, 0, 0, 1, 0, 0, 0]), np.array([0.02, 0.02, 0.02, 0.3, 0.3, 0.0, 0.0])
-    monitor = CalibrationMonitor(labels=[0, 1]).update(y, p)
-    # Rates that round to .02, .3 and 0 and are most likely.
-    null = np.array([0.025] * 3 + [0.305] * 2 + [1e-300] * 2)
-    likelihood = np.prod(np.where(y == 1, null, 1 - null))
+def maps_of_log_odds():
+    """Return the slopes and shifts of all maps of two classes."""
     scaled = np.exp(1.2 * np.array([-1, -1 / 2, -1 / 4, -1 / 8, -1 / 16, -1 / 32]))
-    slopes = [*scaled, 1.0, *(1 / scaled[::-1])]
+    slopes = np.array([*scaled, 1.0, *(1 / scaled[::-1])])
     shifts = 1.5 / 1.2 * np.log(slopes)
-    z = np.log(np.maximum(p, 0.0025) / (1 - np.maximum(p, 0.0025)))
-    found = [
-        np.prod(np.where(y == 1, expit(a * z + b), 1 - expit(a * z + b))) / likelihood
-        for a in slopes
-        for b in shifts
-    ]
-    assert monitor.evidence().e_value == pytest.approx(np.mean(found) / 2 + 1 / 2, rel=1e-6)
+    return [array.ravel() for array in np.meshgrid(slopes, shifts)]
+
+
+def test_the_e_value_of_rounded_probabilities_by_hand():
+    y, p = np.array([1, 0, 0, 1, 0, 0, 1]), np.array([0.02, 0.02, 0.02, 0.3, 0.3, 0.0, 1.0])
+    monitor = CalibrationMonitor(labels=[0, 1]).update(y, p)
+    total = 0
+    for slope, shift in zip(*maps_of_log_odds()):
+        q = expit(slope * logit(np.clip(p, 0.0025, 0.9975)) + shift)
+        # Of all probabilities that round to p, the one nearest to q.
+        theta = np.minimum(np.maximum(q, p - 0.005), p + 0.005)
+        ratio = np.where(y == 1, q / theta, (1 - q) / (1 - theta))
+        total += np.prod(ratio) + np.prod(ratio[(p > 0) & (p < 1)])
+    mean = total / (2 * 13 * 13)
+    assert monitor.evidence().e_value == pytest.approx(mean / 2 + 1 / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [0, 0.007, 0.01, 0.35, 0.999, 1])
+def test_the_mean_e_value_is_at_most_1_under_any_probability_that_rounds_to_p(p):
+    found = [CalibrationMonitor(labels=[0, 1]).update([y], [p]) for y in (0, 1)]
+    half_width = 0.5 / 10 ** found[0].decimals_
+    negative, positive = (monitor.evidence().e_value for monitor in found)
+    for theta in np.linspace(max(p - half_width, 0), min(p + half_width, 1), 5):
+        assert (1 - theta) * negative + theta * positive <= 1 + 1e-12
+    assert max(negative, positive) > 1
 
 
 def test_rows_that_were_divided_by_their_sum_are_rounded_ones():
@@ -241,8 +255,10 @@ def test_exact_and_rounded_steps_of_groups_are_kept_as_text():
     assert whole.decimals_ == 3
     first = json.loads(monitored(days(2)).to_json())
     first["format"] = first["format"].replace("2", "1")
-    for name in ("n_exact", "log_exact", "counts"):
-        del first["streams"][""][name]
+    del first["rounding"]
+    stream = first["streams"][""]
+    stream["log_alternatives"] = stream.pop("exact")["log_alternatives"]
+    del stream["rounded"]
     monitor = CalibrationMonitor.from_json(json.dumps(first))
     assert monitor.evidence() == monitored(days(2)).evidence()
 
