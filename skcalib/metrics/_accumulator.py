@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, as_floats, is_soft
+from ..utils._arrays import as_array, as_floats, is_soft, warn_if_normalized, warn_of_total
 from ..utils._backends import align_chunks, is_chunked, is_on_accelerator, reduce_chunks
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, shorten
@@ -298,7 +298,8 @@ class CalibrationAccumulator:
             ``(sum w)^2 / sum w^2`` samples. Only "debiased_ece" takes a weight of k for k samples.
         frequency_weight : bool, default=False
             Whether a row of weight k stands for k independent samples of equal probabilities and
-            label, as in a table of counts.
+            label, as in a table of counts. Weights that sum to less than half of the rows bring a
+            warning: they were normalized.
 
         Returns
         -------
@@ -321,7 +322,10 @@ class CalibrationAccumulator:
                 f"{shorten(frequency_weight)}."
             )
         with self._lock:
-            return self._update(y_true, y_proba, sample_weight, bool(frequency_weight))
+            self._update(y_true, y_proba, sample_weight, bool(frequency_weight))
+        if frequency_weight and sample_weight is not None and not is_chunked(sample_weight):
+            warn_if_normalized(as_floats(sample_weight, name="sample_weight"))
+        return self
 
     def _update(
         self, y_true: ArrayLike, y_proba: ArrayLike, sample_weight: Any, are_counts: bool
@@ -420,6 +424,8 @@ class CalibrationAccumulator:
             )
         self._check_not_empty()
         sums = self.metric_sums_.get(name, self.sums_)
+        if name == "debiased_ece":  # there are at least as many samples as effective ones
+            warn_of_total(self.sums_[0].sum(), int(self.n_effective_.sum()))
         return _SUMMED[name].value(sums, self.sums_[0].sum(), self.norm)
 
     @np.errstate(under="ignore")

@@ -476,7 +476,8 @@ def draw_binned(error: ResidualError, n_draws: int, rng: np.random.Generator) ->
     confidence counts as constant.
     """
     counts: Any = error.counts
-    drawn = rng.multinomial(round(counts.sum()), counts / counts.sum(), size=n_draws)
+    n = max(round(counts.sum()), 1)  # weights that count samples may sum to less
+    drawn = rng.multinomial(n, counts / counts.sum(), size=n_draws)
     return [error.draws(drawn / counts)]
 
 
@@ -490,7 +491,7 @@ def draw_null_errors_of_bins(
     """Return the errors of labels drawn with the mean confidence of every bin."""
     some = sums[0] > 0
     total, confidence, _ = sums[:, some]
-    counts = np.rint(count_effective(total, np.hypot(*norms[:, some])))
+    counts = np.maximum(np.rint(count_effective(total, np.hypot(*norms[:, some]))), 1)
     predicted = np.clip(confidence / total, 0, 1)
     correct = rng.binomial(counts.astype(np.int64), predicted, size=(n_draws, 1, len(total)))
     return error.errors_of_correct(confidence, total, correct * (total / counts), counts).tolist()

@@ -19,7 +19,14 @@ from ._binned_draws import ResidualError
 from ._calibration_error import expected_calibration_error, top_label
 from ._intervals import Inversion, bootstrap_interval, compute_score_interval
 from ._registry import AnyMetric
-from ._resampling import VERBOSE_CONSTRAINTS, Resampled, draw_seeds, run, warn_of_few_groups
+from ._resampling import (
+    VERBOSE_CONSTRAINTS,
+    Resampled,
+    draw_seeds,
+    run,
+    warn_of_few_groups,
+    warning_once,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,8 +244,12 @@ def compare_calibration(
         "pos_label": pos_label,
     }
     models, recalibrated = [], []
-    for name, y_proba in y_probas.items():
-        resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
+    with warning_once():
+        values = [
+            Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
+            for y_proba in y_probas.values()
+        ]
+    for (name, y_proba), resampled in zip(y_probas.items(), values):
         with print_elapsed("compare_calibration", verbose, name):
             drawn, ends = bootstrap_interval(resampled, seeds, n_jobs, confidence_level, verbose)
         center = _center(resampled, drawn)

@@ -27,6 +27,7 @@ from ._resampling import (
     check_metric,
     draw_seeds,
     warn_of_few_groups,
+    warning_once,
 )
 
 if TYPE_CHECKING:
@@ -168,18 +169,19 @@ def groupwise_calibration_error(
     groups_judged = np.flatnonzero(n_samples >= min_samples)
     draws = _Draws(n_resamples, _DRAWS_PER_GROUP * len(groups_judged), confidence_level)
     members = [counted & (index == g) for g in groups_judged]
-    sets = [
-        Resampled.of(
-            metric,
-            options,
-            truth[rows],
-            proba[rows],
-            groups=None if together is None else together[rows],
-            sample_weight=None if weight is None else weight[rows],
-            labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
-        )
-        for rows in members
-    ]
+    with warning_once(weight):
+        sets = [
+            Resampled.of(
+                metric,
+                options,
+                truth[rows],
+                proba[rows],
+                groups=None if together is None else together[rows],
+                sample_weight=None if weight is None else weight[rows],
+                labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
+            )
+            for rows in members
+        ]
     seeds = draw_seeds(random_state, len(sets))
     results = np.full((4, len(names)), np.nan)
     calls = [delayed(_test_group)(*pair, draws) for pair in zip(sets, seeds)]
@@ -322,12 +324,13 @@ def multilabel_calibration_error(
         return as_number(
             error(indicator.ravel(), proba.ravel(), sample_weight=pair_weight, **options)
         )
-    errors = np.array(
-        [
-            as_number(error(has_label, column, sample_weight=weight, **options))
-            for has_label, column in zip(indicator.T, proba.T)
-        ]
-    )
+    with warning_once():
+        errors = np.array(
+            [
+                as_number(error(has_label, column, sample_weight=weight, **options))
+                for has_label, column in zip(indicator.T, proba.T)
+            ]
+        )
     return errors if average is None else float(errors.mean())
 
 

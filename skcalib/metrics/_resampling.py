@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..utils._arrays import is_normalized, warn_if_normalized
 from ..utils._compat import Interval
 from ..utils._estimators import has_argument
 from ..utils._labels import encode_groups
@@ -38,6 +40,8 @@ RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
 VERBOSE_CONSTRAINTS = RESAMPLING_CONSTRAINTS | {"verbose": ["verbose"]}
 
 
+# How the warning of normalized weights begins.
+_OF_WEIGHTS = "sample_weight sums to"
 # With fewer groups, intervals are too narrow.
 _FEWEST_GROUPS = 20
 # Entries that distinguish a calibration error from a score; an error below this is rounding.
@@ -79,7 +83,7 @@ class AnyError(NamedTuple):
                 codes, self.proba, sample_weight=weight, labels=classes, **self.options
             )
         for note in notes:
-            if names_weights or not note.startswith("sample_weight sums to"):
+            if names_weights or not note.startswith(_OF_WEIGHTS):
                 warn(note)
         return as_number(value)
 
@@ -237,6 +241,23 @@ def warn_of_few_groups(*codes: NDArray[np.intp] | None) -> None:
             f"groups must be {_FEWEST_GROUPS} or more for an interval or a test to be trusted, "
             f"got {fewest}: so few say little of others. Collect samples of more groups."
         )
+
+
+@contextmanager
+def warning_once(weight: NDArray[np.float64] | None = None) -> Iterator[None]:
+    """Warn once of what many calls within warn of, such as those for groups or for models.
+
+    A warning of weights that were normalized is about `weight`, those of all samples, if given.
+    """
+    with collecting() as notes:
+        yield
+    of_weights = [note for note in notes if note.startswith(_OF_WEIGHTS)]
+    for note in dict.fromkeys(note for note in notes if note not in of_weights):
+        warn(note)
+    if of_weights and weight is not None and is_normalized(weight):
+        warn_if_normalized(weight)
+    elif of_weights:
+        warn(of_weights[0])
 
 
 def check_metric(metric: Callable[..., float], *needed: str) -> None:

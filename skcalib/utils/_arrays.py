@@ -216,6 +216,11 @@ def count_unit(unit: float) -> float:
     return float(np.clip(unit, 2.0**-100, 2.0**100))
 
 
+def is_normalized(weight: NDArray[np.float64]) -> bool:
+    """Return whether weights sum to less than half of the samples they weigh."""
+    return bool(weight.sum() < 0.5 * np.count_nonzero(weight))
+
+
 def warn_if_normalized(weight: NDArray[np.float64]) -> None:
     """Warn where weights that count samples sum to less than half of the samples they weigh."""
     warn_of_total(float(weight.sum()), int(np.count_nonzero(weight)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Warnings of the package, which point at the line of the user's code.
 
 # Frames of these stand between a warning and the line that has to change.
-_LIBRARIES = {"skcalib", "sklearn", "joblib", "skorch", "contextlib"}
+_LIBRARIES = {"skcalib", "sklearn", "joblib", "skorch", "contextlib", "numpy"}
 
 
 class SkcalibWarning(UserWarning):
