@@ -346,7 +346,7 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
         _check_index(votes, samples)
         sample, annotator, label, names, shape = _of_matrix(votes)
     given = None if labels is None else np.unique(labels)
-    if given is not None and label.dtype.kind == "b":
+    if given is not None and given.dtype.kind != "b" and label.dtype.kind == "b":
         label = label.astype(np.int64)  # as in y
     classes = np.unique(label)
     if given is not None:

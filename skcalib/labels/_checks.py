@@ -338,6 +338,7 @@ class ChecksMixin:
 
     issues_: Any
     label_proba_: Any
+    caveats_: tuple[str, ...]
 
     if TYPE_CHECKING:  # attributes of the finder
 
@@ -487,6 +488,9 @@ class ChecksMixin:
             self._set_checked(rows, true, is_wrong, likely)
             if hasattr(self, "_voted"):
                 self._show_votes()
+                if majority := self._compare_with_majority(rows, true):
+                    self.caveats_ = (*self.caveats_, majority)
+                    warn(majority)
         return self
 
     def n_more_checks(self, width: float = 0.05) -> int:
@@ -501,7 +505,8 @@ class ChecksMixin:
         -------
         n_checks : int
             Number of further checks of the same design, 0 if the interval is narrow enough.
-            Before any checks, the number for the least favorable rate in `noise_rate_interval_`.
+            Before the first check, the number that is expected of a random draw if the
+            probabilities of the model are right: a plan, which the first checks correct.
 
         Raises
         ------
@@ -525,21 +530,27 @@ class ChecksMixin:
             raise ValueError(f"width must be between 0 and 1, got {width!r}.")
         n_now, n_all = self.n_checks_, int(np.count_nonzero(self._weight))
         rate = self._rate
-        if rate is None:
-            low, high = self.noise_rate_interval_
-            # A binomial fraction has the widest interval at 0.5.
-            one, worst = np.ones(1), min(max(low, 0.5), high)
-            rate = Rate(Line(), worst, (low, high), one, one, one, worst, 1.0)
-        elif np.diff(rate.interval)[0] <= width:
+        if rate is not None and np.diff(rate.interval)[0] <= width:
             return 0
-        too_few, enough = n_now, n_all  # bisection
+        half_width = self._expect_half_width if rate is None else rate.half_width
+        too_few, enough = max(n_now, 1), n_all  # bisection
         while enough - too_few > 1:
             middle = (too_few + enough) // 2
-            if 2.0 * rate.half_width(middle) <= width:
+            if 2.0 * half_width(middle) <= width:
                 enough = middle
             else:
                 too_few = middle
         return enough - n_now
+
+    def _expect_half_width(self, n_checks: int) -> float:
+        """Return half the width that is expected of the first checks, drawn at random."""
+        weight, is_wrong = self._weight / self._weight.sum(), expit(-self._of_model[0])
+        rate = float(weight @ is_wrong)
+        if n_checks * min(rate, 1.0 - rate) < FEW:
+            return 0.5 * float(np.diff(_binomial_ends(rate, n_checks))[0])
+        variance = float(weight @ (is_wrong * (1.0 - is_wrong))) + PSEUDO_RESIDUAL / n_checks
+        left = 1.0 - n_checks / np.count_nonzero(weight)
+        return float(t.ppf(0.975, n_checks - 1) * np.sqrt(left * variance / n_checks))
 
     def noise_rate_by(self, by: Any, *, as_frame: bool = False) -> pd.DataFrame | NDArray[Any]:
         """Estimate the rate of wrong labels in groups of samples, highest first.

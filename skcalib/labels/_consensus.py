@@ -467,6 +467,28 @@ class VotesMixin:
         caveats = diagnose_votes(found.model, proba.argmax(axis=1), self.classes_)
         self._set_unchecked(log_odds, interval, self._show_copies(copies, read) + caveats)
 
+    def _compare_with_majority(self, rows: NDArray[np.intp], true: NDArray[np.intp]) -> str | None:
+        """Return a sentence if a majority of votes is right on more of the checked samples."""
+        voted = self._voted
+        if voted.model is None:  # one vote a sample: it is the label
+            return None
+        # As they were given: a vote that may repeat another's counts, too.
+        counts = voted.read.votes._replace(power=None).counts()[rows]
+        asked = counts.any(axis=1)
+        counts, true, rows = counts[asked], true[asked], rows[asked]
+        most = counts == counts.max(axis=1, keepdims=True)
+        known, index = true >= 0, np.arange(len(rows))
+        # Equal votes are right as often as one of them that is drawn.
+        by_majority = float((known * most[index, true] / most.sum(axis=1)).sum())
+        by_consensus = int((known & (voted.model.posterior()[rows].argmax(axis=1) == true)).sum())
+        if by_majority - by_consensus < 1:  # ties alone count in fractions
+            return None
+        return (
+            f"Of {len(rows)} checked samples with votes, the consensus is right on {by_consensus} "
+            f"and a majority of the votes on {by_majority:g}: the votes do not show who is right. "
+            "Take the labels of the majority, or check more samples."
+        )
+
     def _show_copies(self, copies: list[Copy], read: Read) -> tuple[str, ...]:
         """Set the table of annotators who repeat another's votes; return sentences on them."""
         names = read.annotators

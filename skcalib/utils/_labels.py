@@ -155,6 +155,8 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
         assert_all_finite(labels, input_name=name)
     if labels.dtype.kind == "U":
         _check_one_type(_undo_text(labels, y).ravel(), name)
+    if labels.dtype.kind == "O" and {bool, np.bool_} >= {type(label) for label in labels}:
+        labels = labels.astype(bool)
     try:
         with name_argument(name):
             check_classification_targets(labels)

@@ -13,6 +13,7 @@ fine_bins = pytest.importorskip("benchmarks.fine_bins")
 dependence = pytest.importorskip("benchmarks.dependence")
 false_alarms = pytest.importorskip("benchmarks.false_alarms")
 prior_shift = pytest.importorskip("benchmarks.prior_shift")
+written_decimals = pytest.importorskip("benchmarks.written_decimals")
 selective_guarantee = pytest.importorskip("benchmarks.selective_guarantee")
 
 REPOSITORY = Path(skcalib.__file__).parent.parent
@@ -54,6 +55,7 @@ def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.text_of_widths(results("coverage")) in one_line(guide("intervals"))
     assert fine_bins.table(results("fine_bins")) in guide("intervals")
     assert dependence.guide_table(results("dependence")) in guide("guarantees")
+    assert written_decimals.guide_table(results("written_decimals")) in guide("guarantees")
     differences = results("coverage_differences")
     assert coverage.table_of_differences(differences) in guide("intervals")
     assert coverage.table_of_log_losses(differences) in guide("intervals")
@@ -212,12 +214,42 @@ def test_fine_bins_are_measured_as_the_file_says(monkeypatch):
     assert alone["high"] == joined["high"]
 
 
+def test_errors_of_written_decimals_are_found_as_the_guide_says():
+    lines = {(r["population"], r["decimals"], r["error"]): r for r in results("written_decimals")}
+    assert all(line["streams"] == 40 for line in lines.values())
+    for (_, _, error), line in lines.items():
+        if error == "none":
+            assert line["alarms"] <= 3
+        elif error != "odds halved":
+            assert line["alarms"] >= 36
+    sure = [lines["1 %", d, "log-odds times 1.5"]["median of oracle"] for d in (2, 3)]
+    assert sure[0] == 3 * sure[1]
+    missed = 40 - lines["1 %", 2, "odds halved"]["oracle"]
+    text = one_line(guide("guarantees"))
+    assert "the oracle, too, takes three times as many samples as with three decimals" in text
+    assert f"misses halved odds in {missed} of 40 streams" in text
+
+
+def test_written_decimals_are_measured_as_the_file_says(monkeypatch):
+    monkeypatch.setattr(written_decimals, "DAYS", 6)
+    monkeypatch.setattr(written_decimals, "POPULATIONS", {
+        "10 %": written_decimals.POPULATIONS["10 %"]
+    })  # fmt: skip
+    rows = {(r["decimals"], r["error"]): r for r in written_decimals.records(streams=3)}
+    assert len(rows) == 8
+    assert rows[2, "none"]["alarms"] == 0
+    assert rows[2, "odds doubled"]["oracle"] == 3
+    assert rows[2, "odds doubled"]["median of oracle"] <= rows[2, "odds doubled"]["median"]
+
+
 def test_promises_hold_where_groups_are_told():
     for line in results("dependence"):
-        alone = line["layout"].startswith("600")
+        alone = line["layout"].startswith("600") and "seen" not in line["layout"]
         if line["told"] or alone:
             noise = max(line["se"], (line["limit"] * (1 - line["limit"]) / line["draws"]) ** 0.5)
             assert line["broken"] <= line["limit"] + 2 * noise, line
+        elif "seen by the model" in line["layout"]:
+            assert line["broken"] > 0.8
 
 
 def test_dependence_is_measured_as_the_file_says(monkeypatch):

@@ -796,9 +796,14 @@ def test_none_of_the_classes_is_an_answer_and_a_blank_is_none():
 
 def test_how_many_more_checks():
     finder, rows, *_ = _checked()
-    before = finder.n_more_checks(0.1)
-    # A rate of .24 at most: of a binomial fraction, which is exact.
-    assert 250 < before < 350
+    # Before the first check: the interval of so many is about as narrow.
+    plan = finder.n_more_checks(0.1)
+    assert finder.n_more_checks(0.2) < plan < finder.n_more_checks(0.05) < len(Y)
+    for seed in range(2):
+        first = finder.draw_samples_to_check(plan, random_state=seed)
+        low, high = finder.update_with_checks(first, Y[first]).noise_rate_interval_
+        assert 0.06 < high - low < 0.14
+    finder, rows, *_ = _checked()
     finder.update_with_checks(rows, Y[rows])
     low, high = finder.noise_rate_interval_
     assert finder.n_more_checks(high - low) == 0

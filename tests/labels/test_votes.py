@@ -263,3 +263,43 @@ def test_a_person_who_copies_another_is_named_and_counts_for_less(repeated):
     table, accuracy = finder.annotators_, (votes == true[:, None]).mean(axis=0)
     held = (table["accuracy_low"] <= accuracy) & (accuracy <= table["accuracy_high"])
     assert held.sum() >= 4
+
+
+def test_boolean_votes_stay_boolean_beside_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    true = X[:, 0] > 0
+    votes = np.where(rng.random((90, 4)) < 0.85, true[:, None], ~true[:, None])
+    first = LabelIssueFinder().fit(X, true, votes=votes)
+    for y, given in ((true.astype(object), votes), (true, votes.astype(object))):
+        found = LabelIssueFinder().fit(X, y, votes=given)
+        assert found.classes_.tolist() == [False, True]
+        assert found.issues_["suggested_label"].dtype == bool
+        np.testing.assert_array_equal(found.issues_, first.issues_)
+    numbers = LabelIssueFinder().fit(X, true.astype(int), votes=votes)
+    assert numbers.classes_.tolist() == [0, 1]
+    assert numbers.classes_.dtype.kind == "i"
+    np.testing.assert_allclose(numbers.label_proba_, first.label_proba_)
+    rows = first.draw_samples_to_check(20, random_state=0)
+    assert first.update_with_checks(rows, true[rows]).n_checks_ == 20
+
+
+def test_a_majority_that_the_checks_prefer_is_a_caveat():
+    # Three annotators near chance may outvote two who are nearly always right.
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 400)
+    right = rng.random((400, 5)) < [0.97, 0.95, 0.55, 0.55, 0.55]
+    votes = np.where(right, true[:, None], 1 - true[:, None])
+    finder = LabelIssueFinder().fit(None, votes=votes)
+    majority = (votes.sum(axis=1) > 2).astype(int)
+    consensus = finder.label_proba_.argmax(axis=1)
+    assert (consensus == true).mean() > (majority == true).mean() + 0.04
+    rows = finder.draw_samples_to_check(90, random_state=0)
+    finder.update_with_checks(rows, true[rows])
+    assert not any("a majority of the votes" in text for text in finder.caveats_)
+    differ = int((consensus[rows] != majority[rows]).sum())
+    assert differ > 2
+    with pytest.warns(SkcalibWarning, match="Of 90 checked samples with votes, the consensus is"):
+        finder.update_with_checks(rows, majority[rows])
+    text = finder.caveats_[-1]
+    assert f"is right on {90 - differ} and a majority of the votes on 90:" in text
