@@ -51,7 +51,8 @@ class LabelReviewPage:
 
     Use :meth:`from_finder` to create one. The page shows one sample at a time, with its label and,
     if the sample was not drawn at random, the suggested label. The user keeps the label, changes
-    it, or says that no class is right or that the user is unsure. Progress is kept in the browser.
+    it, or says that no class is right or that the user is unsure. Up to nine classes, and classes
+    that are digits, have a key each; more are searched for. Progress is kept in the browser.
     The answers are downloaded as ``checks.csv``, for :func:`skcalib.labels.read_checks`.
 
     The page is one file that loads nothing, sends nothing and needs no server.

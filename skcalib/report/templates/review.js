@@ -4,8 +4,12 @@ const { classes, samples } = data;
 const at = (id) => document.getElementById(id);
 const IDLE = 60000; // a longer pause between two answers is no work
 const SHOWN = 50; // classes of a search
-const AROUND = 6; // samples of the strip on either side
-const KEYS = { a: "accept", 1: "keep", 2: "other", 3: "none", "?": "unsure" };
+const PITCH = 4.6; // width of a sample of the strip and the space after it, in rem
+const BEYOND = 4; // samples of the strip that are drawn on either side of what is seen
+// Up to nine classes have keys: digits that are names of classes, or else 1, 2, ...
+const NAMED = classes.length <= 10 && classes.every(([name]) => /^\d$/.test(name));
+const CLASS_KEYS = NAMED ? classes.map(([name]) => name) : classes.length <= 9 ? classes.map((_, i) => String(i + 1)) : [];
+const KEYS = CLASS_KEYS.length ? { a: "accept", n: "none", "?": "unsure" } : { a: "accept", 1: "keep", 2: "other", 3: "none", "?": "unsure" };
 
 // answers: by number of the sample, {how, to: class, asked}; past: [number, answer before] to undo.
 let state = { answers: {}, past: [], times: [], now: 0 };
@@ -38,9 +42,11 @@ function restore() {
 
 // First those without an answer, then those that somebody was unsure of, once more.
 function next() {
-  const after = samples.map((_, i) => (state.now + 1 + i) % samples.length);
-  const unanswered = after.find((i) => !state.answers[i]);
-  return unanswered ?? after.find((i) => isOpen(state.answers[i])) ?? samples.length;
+  const n = samples.length;
+  for (const isNext of [(answer) => !answer, isOpen]) {
+    for (let step = 1; step <= n; step++) if (isNext(state.answers[(state.now + step) % n])) return (state.now + step) % n;
+  }
+  return n;
 }
 
 function give(how, to) {
@@ -49,6 +55,7 @@ function give(how, to) {
   if (how === "keep") to = samples[i].given;
   if (how === "accept") to = samples[i].suggested;
   if (to === samples[i].given) how = "keep";
+  else if (suggests(samples[i]) && to === samples[i].suggested) how = "accept";
   const asked = how === "unsure" && before?.how === "unsure" ? 2 : 1;
   state.past.push([i, before ?? null]);
   state.answers[i] = { how, to, asked };
@@ -81,7 +88,6 @@ function go(i) {
 
 function ask() {
   if (state.now >= samples.length) return;
-  if (classes.length === 2) return give("other", 1 - samples[state.now].given);
   at("search").value = "";
   search();
   at("classes").showModal();
@@ -131,31 +137,44 @@ function showQuestion(sample, answer) {
   at("accept").hidden = !suggests(sample);
   if (suggests(sample)) at("accept").querySelector("b").textContent = isolated(quoted(sample.suggested));
   at("keep").querySelector("b").textContent = isolated(quoted(sample.given));
-  const other = classes.length === 2 ? `it is ${isolated(quoted(1 - sample.given))}` : "another class …";
-  at("other").hidden = classes.length === 2 && suggests(sample);
-  at("other").querySelector("span").textContent = other;
-  at("other").querySelector("small").textContent = classes.length === 2 ? "" : `type to search ${classes.length} classes`;
+  for (const [i, button] of classButtons.entries()) {
+    button.querySelector("small").textContent = i === sample.given ? "given label" : suggests(sample) && i === sample.suggested ? "suggested" : "";
+    button.setAttribute("aria-pressed", answer?.to === i);
+  }
   at("unsure").querySelector("span").textContent = answer?.how === "unsure" ? "still unsure: leave it out" : "unsure: ask me again at the end";
   for (const how of Object.values(KEYS)) at(how).setAttribute("aria-pressed", answer?.how === how);
   at("note").textContent = sample.drawn ? data.drawn : data.chosen;
 }
 
+// Only the samples that are seen have buttons, by their numbers.
+const stripButtons = new Map();
+const pitch = () => PITCH * parseFloat(getComputedStyle(document.documentElement).fontSize);
+
+function drawStrip() {
+  const from = Math.max(0, Math.floor(at("strip").scrollLeft / pitch()) - BEYOND);
+  const to = Math.min(samples.length - 1, Math.ceil((at("strip").scrollLeft + at("strip").clientWidth) / pitch()) + BEYOND);
+  for (const [i, button] of stripButtons) if (i < from || i > to) { button.remove(); stripButtons.delete(i); }
+  for (let i = from; i <= to; i++) if (!stripButtons.has(i)) stripButtons.set(i, stripButton(i));
+}
+
+function stripButton(i) {
+  const answer = state.answers[i];
+  const done = answer ? (answer.how === "unsure" ? ", unsure" : ", answered") : "";
+  const button = element("button", at("track"), undefined, { type: "button", "aria-label": `Sample ${i + 1} of ${samples.length}${done}` });
+  button.style.insetInlineStart = `${i * PITCH}rem`;
+  if (samples[i].image) element("img", button, undefined, { src: samples[i].image, alt: "" });
+  else button.textContent = i + 1;
+  if (answer) element("i", button, answer.how === "unsure" ? "?" : "✓", { "aria-hidden": true, class: answer.how === "unsure" ? "open" : "" });
+  if (i === state.now) button.setAttribute("aria-current", "true");
+  button.onclick = () => go(i);
+  return button;
+}
+
 function showStrip() {
-  const end = Math.max(samples.length - 1, 0), middle = Math.min(state.now, end);
-  const from = Math.max(0, Math.min(middle - AROUND, end - 2 * AROUND));
-  at("strip").replaceChildren();
-  for (let i = from; i <= Math.min(from + 2 * AROUND, end); i++) {
-    const answer = state.answers[i];
-    const done = answer ? (answer.how === "unsure" ? ", unsure" : ", answered") : "";
-    const button = element("button", at("strip"), undefined, { type: "button", "aria-label": `Sample ${i + 1} of ${samples.length}${done}` });
-    if (samples[i].image) element("img", button, undefined, { src: samples[i].image, alt: "" });
-    else button.textContent = i + 1;
-    if (answer) element("i", button, answer.how === "unsure" ? "?" : "✓", { "aria-hidden": true, class: answer.how === "unsure" ? "open" : "" });
-    if (i === state.now) button.setAttribute("aria-current", "true");
-    button.onclick = () => go(i);
-  }
-  const here = at("strip").querySelector("[aria-current]");
-  if (here) at("strip").scrollLeft = here.offsetLeft - at("strip").clientWidth / 2 - at("strip").offsetLeft;
+  at("track").replaceChildren();
+  stripButtons.clear();
+  at("strip").scrollLeft = (Math.min(state.now, samples.length - 1) + 0.5) * pitch() - at("strip").clientWidth / 2;
+  drawStrip();
 }
 
 function showStatus() {
@@ -220,10 +239,29 @@ document.addEventListener("keydown", (event) => {
   if (key === "z") undo();
   else if (key === "arrowleft") go(state.now - 1);
   else if (key === "arrowright") go(state.now + 1);
-  else if (KEYS[key] && !event.repeat && !at(KEYS[key]).hidden) key === "2" ? ask() : give(KEYS[key]);
+  else if (CLASS_KEYS.includes(key) && !event.repeat) give("other", CLASS_KEYS.indexOf(key));
+  else if (KEYS[key] && !event.repeat && !at(KEYS[key]).hidden) KEYS[key] === "other" ? ask() : give(KEYS[key]);
   else return;
   event.preventDefault();
 });
+// One button for each class, before "none of them", or a search.
+const classButtons = CLASS_KEYS.map((key, i) => {
+  const button = element("button", at("classKeys"), undefined, { type: "button", "aria-keyshortcuts": key, "aria-pressed": false });
+  element("kbd", button, key);
+  element("b", element("span", button), isolated(classes[i][0]));
+  element("small", button);
+  button.onclick = () => give("other", i);
+  return button;
+});
+if (classButtons.length) {
+  at("keep").hidden = at("other").hidden = true;
+  at("classKeys").className = classButtons.length > 4 ? "answers many" : "answers";
+  at("none").querySelector("kbd").textContent = "N";
+  at("none").setAttribute("aria-keyshortcuts", "n");
+} else at("other").querySelector("small").textContent = `type to search ${classes.length} classes`;
+at("track").style.width = `${samples.length * PITCH}rem`;
+at("strip").addEventListener("scroll", drawStrip);
+addEventListener("resize", drawStrip);
 for (const how of Object.values(KEYS)) at(how).onclick = how === "other" ? ask : () => give(how);
 at("undo").onclick = undo;
 at("download").onclick = download;
@@ -241,5 +279,6 @@ at("classes").addEventListener("keydown", (event) => {
 addEventListener("storage", (event) => { if (event.key === data.key) { restore(); show(); } });
 addEventListener("beforeunload", (event) => { if (!kept && !downloaded) event.preventDefault(); });
 restore();
-store();
+// Whether the browser keeps anything; what it may have kept is left as it is.
+try { localStorage.setItem("skcalib-try", ""); localStorage.removeItem("skcalib-try"); } catch { kept = false; }
 show();
