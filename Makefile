@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-quick lint format docs ablations bench dist test-wheel check-release clean
+.PHONY: demo test test-all test-quick lint format docs ablations bench dist test-wheel check-release clean
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)
@@ -32,14 +32,22 @@ $(VENV)/.docs: $(VENV)/.test
 demo: $(VENV)/.demo
 	$(BIN)/python examples/whole/plot_find_repair_calibrate.py
 
+# Compiled modules are kept, also where the environment says otherwise: the tests start a hundred
+# processes, and each would compile the package again.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
 test: $(VENV)/.test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(PYTEST) -m "not long"
+
+# With the tests that repeat at length what shorter ones show: after a change of an interval, a test
+# or a threshold.
+test-all: $(VENV)/.test
+	$(PYTEST)
 
 # The tests that take less than a second each, without those of the benchmarks and the examples of
 # the guide and of docstrings.
 test-quick: $(VENV)/.test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" \
-		--ignore=tests/benchmarks tests
+	$(PYTEST) -m "not slow and not long" --ignore=tests/benchmarks tests
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

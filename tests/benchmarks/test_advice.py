@@ -12,7 +12,11 @@ REPOSITORY = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["K = 2, n = 2000, logits times 0.5", "K = 3, n = 1500, logits times 2.0"]
+    "name",
+    [
+        pytest.param("K = 2, n = 2000, logits times 0.5", marks=pytest.mark.long),
+        "K = 3, n = 1500, logits times 2.0",
+    ],
 )
 def test_promises_hold_once_the_advice_is_followed(name):
     rows = list(measured(name, seed=7, n_new=50_000))

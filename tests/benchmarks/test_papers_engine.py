@@ -103,7 +103,7 @@ def test_all_candidates_of_a_sensitivity_are_kept_and_a_measured_number_of_many_
     assert settings["flips"]["b"]["last"]["AUROC"] == [0.1235] * 4
 
 
-@pytest.mark.parametrize("study", ["rmd", "gra"])
+@pytest.mark.parametrize("study", ["rmd", pytest.param("gra", marks=pytest.mark.long)])
 def test_settings_in_full_train(study, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     images, y = rng.integers(0, 256, (20, 32, 32, 3), dtype=np.uint8), np.arange(20) % 2

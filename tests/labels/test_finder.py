@@ -635,6 +635,11 @@ def test_a_second_update_replaces_the_first():
     assert twice.noise_rate_interval_ == pytest.approx(once.noise_rate_interval_)
 
 
+@pytest.fixture(scope="module")
+def unchecked():
+    return _checked()[0]
+
+
 @pytest.mark.parametrize(
     ("rows", "labels", "message"),
     [
@@ -652,8 +657,8 @@ def test_a_second_update_replaces_the_first():
         ([0, 1], [1, 2, 3], "true_labels must have one label for each"),
     ],
 )
-def test_bad_checks_are_refused_and_change_nothing(rows, labels, message):
-    finder, *_ = _checked()
+def test_bad_checks_are_refused_and_change_nothing(rows, labels, message, unchecked):
+    finder = unchecked
     before = finder.label_proba_.copy()
     with pytest.raises(ValueError, match=message):
         finder.update_with_checks(rows, labels)

@@ -199,7 +199,16 @@ def test_gradients_through_all_forms(name):
 @pytest.mark.skipif(
     torch.__version__.startswith("2.7."), reason="torch 2.7 breaks the graph at its checks"
 )
-@pytest.mark.parametrize("name", ["focal 2", "BSCE-GRA(2, 4)", "MMCE, weighted"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "focal 2",
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("BSCE-GRA(2, 4)", "MMCE, weighted")
+        ),
+    ],
+)
 def test_all_forms_compile_without_a_graph_break(name):
     options = {"ignore_index": -1}
     if name in OF_CLASSES:

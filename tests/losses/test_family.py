@@ -285,8 +285,15 @@ def test_vmap_over_the_labels_alone():
 )
 @pytest.mark.parametrize(
     ("name", "soft"),
-    [(name, False) for name in cases(compiled=True)]
-    + [("label smoothing", True), ("dual focal", True), ("BSCE(2, 4)", True)],
+    [
+        ("dual focal", True),
+        ("BSCE(2, 4)", True),
+        *(
+            pytest.param(name, False, marks=pytest.mark.long if i % 4 else ())
+            for i, name in enumerate(cases(compiled=True))
+        ),
+        pytest.param("label smoothing", True, marks=pytest.mark.long),
+    ],
 )
 def test_compiles_without_a_graph_break(name, soft):
     logits, target, extra = batch(name, dtype=torch.float32, soft=soft)

@@ -147,10 +147,10 @@ def patients(rng, n_groups, n_each, power=1.0):
     ("metric", "options"),
     [
         (expected_calibration_error, {"strategy": "quantile"}),
-        (maximum_calibration_error, {"n_bins": 5}),
-        (debiased_calibration_error, {}),
-        (ks_calibration_error, {}),
-        (smooth_calibration_error, {}),
+        pytest.param(maximum_calibration_error, {"n_bins": 5}, marks=pytest.mark.long),
+        pytest.param(debiased_calibration_error, {}, marks=pytest.mark.long),
+        pytest.param(ks_calibration_error, {}, marks=pytest.mark.long),
+        pytest.param(smooth_calibration_error, {}, marks=pytest.mark.long),
     ],
 )
 def test_groups_keep_the_level_and_find_errors(metric, options):

@@ -86,7 +86,12 @@ def test_interval_of_the_difference_of_means_is_that_of_a_paired_test():
 
 
 @pytest.mark.parametrize(
-    "metric", [expected_calibration_error, debiased_calibration_error, ks_calibration_error]
+    "metric",
+    [
+        expected_calibration_error,
+        pytest.param(debiased_calibration_error, marks=pytest.mark.long),
+        pytest.param(ks_calibration_error, marks=pytest.mark.long),
+    ],
 )
 def test_the_difference_is_held(metric):
     # Two models that are off by other amounts; the truth is that of a large sample.
@@ -171,7 +176,7 @@ def test_the_gain_is_that_of_a_logistic_regression():
     assert line["gain"] == pytest.approx(log_loss(y, proba[:, 1]) - log_loss(y, fitted), rel=1e-4)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 1.5])
+@pytest.mark.parametrize("temperature", [1.0, pytest.param(1.5, marks=pytest.mark.long)])
 def test_models_that_are_as_far_off_are_rarely_told_apart(temperature):
     """Two noisy views of the same truth are as far from calibration, whatever the labels."""
     rng, found = np.random.default_rng(0), []

@@ -153,7 +153,7 @@ def test_jobs_and_seeds(data):
     assert run(random_state=np.random.RandomState(0)) == run(random_state=0)
 
 
-@pytest.mark.parametrize("shape", ["matrix", "vector"])
+@pytest.mark.parametrize("shape", ["matrix", pytest.param("vector", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "metric",
     [expected_calibration_error, classwise_calibration_error, debiased_calibration_error],
@@ -193,8 +193,8 @@ def test_coverage_of_an_overconfident_model():
     ("norm", "options"),
     [
         ("l1", {"n_bins": 1000}),
-        ("l2", {"n_bins": 300}),
-        ("l1", {"n_bins": 1000, "strategy": "quantile"}),
+        pytest.param("l2", {"n_bins": 300}, marks=pytest.mark.long),
+        pytest.param("l1", {"n_bins": 1000, "strategy": "quantile"}, marks=pytest.mark.long),
         ("l2", {"n_bins": 300, "groups": np.arange(1000)}),
     ],
 )
@@ -393,7 +393,9 @@ def test_a_partial_is_the_metric_with_options():
     )
 
 
-@pytest.mark.parametrize("shape", ["positive class", "several classes"])
+@pytest.mark.parametrize(
+    "shape", ["positive class", pytest.param("several classes", marks=pytest.mark.long)]
+)
 def test_a_calibration_error_of_others_begins_at_zero_where_chance_explains_it(shape):
     @wraps(expected_calibration_error)  # copies what the metric declares of itself
     def doubled(y_true, y_proba, **options):
@@ -434,7 +436,13 @@ def brier_of(y_true, y_proba, sample_weight=None, labels=None):
 ONE_COLUMN = [case for case in METRICS if case[0] is not classwise_calibration_error]
 
 
-@pytest.mark.parametrize(("metric", "options"), ONE_COLUMN)
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        *ONE_COLUMN[:3],
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ONE_COLUMN[3:]),
+    ],
+)
 def test_very_many_samples_are_drawn_together(metric, options, monkeypatch):
     y, proba, _ = make_predictions(6000, temperature=1.3, random_state=0)
     monkeypatch.setattr("skcalib.metrics._binned_draws._MERGED", 1000)

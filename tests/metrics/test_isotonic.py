@@ -80,7 +80,9 @@ def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     assert coverage.mean() < 0.97
 
 
-@pytest.mark.parametrize(("n_samples", "n_draws"), [(150, 60), (3000, 20)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_draws"), [(150, 60), pytest.param(3000, 20, marks=pytest.mark.long)]
+)
 def test_a_simultaneous_band_holds_whole_curves_of_a_calibrated_model(n_samples, n_draws):
     """90 % within three standard errors; of a model that is off few."""
     rng = np.random.default_rng(4)

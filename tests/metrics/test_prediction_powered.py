@@ -208,7 +208,14 @@ def test_two_groups_are_enough_and_one_is_not():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", ["good", "useless", "inverted"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "good",
+        pytest.param("useless", marks=pytest.mark.long),
+        pytest.param("inverted", marks=pytest.mark.long),
+    ],
+)
 def test_it_holds_whatever_the_proxy_labels_are(metric, kind):
     held, widths, alone = 0, [], []
     for seed in range(30):

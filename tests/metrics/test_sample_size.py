@@ -48,6 +48,7 @@ def studies(proba, risk, n, m=60):
         yield y, proba[rows]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_aims_are_reached_with_the_stated_probability():
     proba = _probabilities(None, 0.3, 0.75)

@@ -56,7 +56,7 @@ def test_whole_weights_are_repetitions():
         np.testing.assert_allclose(first, second, atol=1e-9)
 
 
-@pytest.mark.parametrize("n_samples", [200, 2000])
+@pytest.mark.parametrize("n_samples", [200, pytest.param(2000, marks=pytest.mark.long)])
 def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     """At single confidences, over 80 new sets of labels: 90 % within four standard errors."""
     rng = np.random.default_rng(3)
@@ -91,10 +91,11 @@ def test_bad_options_are_named(options):
         smooth_reliability_curve([0, 1], [0.2, 0.7], **options)
 
 
-def test_a_simultaneous_band_holds_whole_curves():
+@pytest.mark.parametrize("n_draws", [10, pytest.param(40, marks=pytest.mark.long)])
+def test_a_simultaneous_band_holds_whole_curves(n_draws):
     rng = np.random.default_rng(5)
     inside = []
-    for seed in range(40):
+    for seed in range(n_draws):
         proba = rng.uniform(size=200)
         y = rng.uniform(size=200) < proba
         curve = smooth_reliability_curve(
@@ -104,4 +105,4 @@ def test_a_simultaneous_band_holds_whole_curves():
         some = ~np.isnan(curve.prob_true)
         value, lower, upper = (part[some] for part in (curve.prob_true, curve.lower, curve.upper))
         inside.append(((lower - 1e-9 <= value) & (value <= upper + 1e-9)).all())
-    assert abs(np.mean(inside) - 0.9) < 3 * np.sqrt(0.09 / 40)
+    assert abs(np.mean(inside) - 0.9) < 3 * np.sqrt(0.09 / n_draws)

@@ -206,7 +206,10 @@ def draw(rng, n_groups, per, alike, *, rate=0.14, slope=1.0):
 
 # 2 000 draws of each are in the guide.
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_groups", "per", "alike"), [(600, 1, 0.0), (150, 4, 0.5)])
+@pytest.mark.parametrize(
+    ("n_groups", "per", "alike"),
+    [pytest.param(600, 1, 0.0, marks=pytest.mark.long), (150, 4, 0.5)],
+)
 def test_intervals_hold_the_true_values(n_groups, per, alike):
     holds = []
     rng = np.random.default_rng(4)
