@@ -14,6 +14,7 @@ def loop_depth(probes, final):
     return np.array(depth, dtype=float)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 8), st.integers(1, 6), st.integers(0, 2**16))
 @settings(max_examples=60)
 def test_equals_trying_every_layer(n_samples, n_layers, seed):

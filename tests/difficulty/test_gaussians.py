@@ -194,6 +194,7 @@ def test_classes_of_one_sample_far_from_the_origin_lose_no_digits():
     _check(_fitted(X.astype(np.float32), y, n_classes=7), X, y, 1e-5, n_classes=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [2, 16, 256])
 def test_digits_of_float32_sums_do_not_depend_on_the_number_of_features(n_features):
     rng = np.random.default_rng(0)

@@ -109,6 +109,7 @@ def test_weights_below_one_have_no_scale(relative, scale):
     assert 5 <= (fits[1].predict(X) == -1).sum() <= 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relative", [True, False])
 def test_a_row_is_left_out_with_all_of_its_weight(relative):
     weight, scorer = np.random.default_rng(0).integers(1, 4, 150), RMDScorer(relative=relative)
@@ -274,6 +275,7 @@ class _Ready(BaseEstimator):
         return np.asarray(X)[:, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 40, 60, 99])
 def test_few_samples_keep_the_rate(n):
     rng = np.random.default_rng(0)

@@ -46,6 +46,7 @@ def study():
     return profiler.fit(X, y), y, group
 
 
+@pytest.mark.slow
 def test_planted_groups_land_in_their_corners(study):
     profiler, _, group = study
     table = pd.DataFrame(profiler.profile_).groupby(group)
@@ -101,6 +102,7 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.depth_, other.depth_)
 
 
+@pytest.mark.slow
 def test_jobs_do_not_change_the_profile(blobs):
     import joblib
 
@@ -108,6 +110,7 @@ def test_jobs_do_not_change_the_profile(blobs):
         assert_same(small(n_jobs=2).fit(*blobs), small().fit(*blobs))
 
 
+@pytest.mark.slow
 def test_repeats_differ_and_seeds_repeat(blobs):
     first, second = small().fit(*blobs), small().fit(*blobs)
     assert_same(first, second)
@@ -150,6 +153,7 @@ def test_default_probes_and_unobserved_epochs(blobs):
     assert not np.isnan(profile["depth_trained"]).all()
 
 
+@pytest.mark.slow
 def test_sample_weight_reaches_the_networks(blobs):
     X, y = blobs
     weight = np.where(y == 0, 0.0, 1.0)
@@ -159,6 +163,7 @@ def test_sample_weight_reaches_the_networks(blobs):
     assert not (profiler.predictions_ == 0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_frame", [False, True])
 def test_profile_is_an_array_or_a_frame_with_the_index_of_the_samples(blobs, as_frame):
     X, y = blobs
@@ -193,6 +198,7 @@ def test_parameters_after_the_estimator_are_named_and_have_these_defaults():
         DifficultyProfiler(None, 25)
 
 
+@pytest.mark.slow
 def test_probes_on_some_of_the_training_samples(blobs, monkeypatch):
     fitted_to = []
     fit = PredictionDepthScorer._fit_probes

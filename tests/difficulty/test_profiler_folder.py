@@ -46,6 +46,7 @@ def assert_same(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_goes_on_where_it_stopped(
     blobs, tmp_path, monkeypatch, expected, trained
 ):
@@ -93,6 +94,7 @@ def test_a_damaged_repeat_runs_again(blobs, tmp_path, damage, expected, trained)
         assert len(trained) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", ["data", "labels", "estimator", "random_state", "test_size", "weights"]
 )

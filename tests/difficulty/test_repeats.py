@@ -24,6 +24,7 @@ def test_more_repeats_go_on_where_fewer_stopped():
         assert one.seed == other.seed
 
 
+@pytest.mark.slow
 def test_any_pair_of_samples_is_held_out_together_as_often_as_any_other():
     rng = np.random.RandomState(2)
     pairs = np.zeros((5, 5))

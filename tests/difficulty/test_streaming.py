@@ -48,6 +48,7 @@ def _tree(draw, parts):
     return parts[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(chunks=_chunks(), data=st.data())
 @pytest.mark.parametrize("normalize", [False, True])

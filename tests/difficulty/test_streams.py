@@ -141,6 +141,7 @@ def test_a_sum_that_overflows_is_no_value_that_is_not_finite():
         RMDScorer().fit((1e37 * (X + 20)).astype(np.float32), y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "distance", "unit"),
     [(20, 1e2, 1.0), (20, 1e3, 1.0), (20, 1e3, 1e-3), (50, 1e3, 1.0), (500, 1e2, 1.0)],

@@ -249,6 +249,7 @@ def test_what_does_not_fit_is_named_before_it_is_computed(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_dask_is_not_imported_for_arrays_in_memory():
     code = (
         "import sys, numpy as np; from skcalib.difficulty import RMDScorer;"

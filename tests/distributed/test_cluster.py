@@ -102,11 +102,13 @@ def _results(seconds=0.0):
     ]
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_numbers_of_one(client):
     for value, expected in zip(_results(), _alone(_results)):
         np.testing.assert_array_equal(value, expected)
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_with_a_worker(own_client):
     expected = _alone(_results)
     before = own_client.run(os.getpid)
@@ -137,11 +139,13 @@ def _fits(seconds=0.0, labels=Y):
     ]
 
 
+@pytest.mark.slow
 def test_fits_by_sums_over_two_processes(client):
     for value, expected in zip(_fits(), _alone(_fits)):
         np.testing.assert_allclose(value, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_sum_is_lost_with_a_worker(own_client):
     # Labels in memory would be lost with the worker that has them; dask makes these anew.
     expected = _alone(_fits)
@@ -155,6 +159,7 @@ def test_no_sum_is_lost_with_a_worker(own_client):
     assert killed not in own_client.run(os.getpid).values()
 
 
+@pytest.mark.slow
 def test_labels_in_memory_go_to_the_workers_and_not_with_the_graph(client, monkeypatch):
     graphs = []
     compute = Delayed.compute
@@ -200,6 +205,7 @@ def _bootstrap():
     return [calibration_error_interval(Y, PROBA, n_resamples=40, random_state=0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compute", [_profile, _grid, _loss, _bootstrap])
 def test_jobs_of_joblib_run_on_the_workers(client, compute):
     expected = compute()
@@ -209,6 +215,7 @@ def test_jobs_of_joblib_run_on_the_workers(client, compute):
         np.testing.assert_array_equal(value, other)
 
 
+@pytest.mark.slow
 def test_a_profile_runs_on_the_workers_that_are_left(own_client):
     # A worker that is lost during the jobs takes along what joblib has sent to it alone.
     expected = _profile()

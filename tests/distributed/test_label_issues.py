@@ -66,6 +66,7 @@ CASES = {
 SUMS = "noise_rate_", "noise_rate_interval_", "noise_matrix_", "class_noise_rate_"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize("largest", [10**6, 200])  # how many samples the search looks at
 @pytest.mark.parametrize("name", CASES)
@@ -94,6 +95,7 @@ def test_chunks_are_judged_as_in_memory(name, largest, monkeypatch):
     assert np.isnan(issues["novelty"]).all()
 
 
+@pytest.mark.slow
 def test_labels_in_memory_and_new_ones():
     finder = LabelIssueFinder("precomputed").fit(chunks(P), NAMES[Y])
     assert len(pickle.dumps(finder._to_send())) < 5000  # what goes to every process
@@ -104,6 +106,7 @@ def test_labels_in_memory_and_new_ones():
     assert finder.fit(P, NAMES[Y]).draw_samples_to_check(5).shape == (5,)  # as if nothing had been
 
 
+@pytest.mark.slow
 def test_no_text_is_cut():
     finder = LabelIssueFinder("precomputed").fit(P, NAMES[Y].astype(object))
     issues = finder.score_labels(chunks(P), chunks(NAMES[Y].astype(object))).compute()
@@ -111,6 +114,7 @@ def test_no_text_is_cut():
     np.testing.assert_array_equal(issues["suggested_label"], finder.issues_["suggested_label"])
 
 
+@pytest.mark.slow
 def test_a_mask_leaves_chunks_of_unknown_sizes():
     mask = da.from_array(P[:, 0] > 0.2, chunks=100)
     X, y = (da.from_array(a, chunks=(100, *a.shape[1:]))[mask] for a in (P, Y))
@@ -120,6 +124,7 @@ def test_a_mask_leaves_chunks_of_unknown_sizes():
     assert len(finder.issues_.compute()) == len(expected.issues_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The probabilities hardly predict")
 def test_what_is_wrong_is_said():
     finder = LabelIssueFinder("precomputed")
@@ -156,6 +161,7 @@ def test_what_is_wrong_is_said():
         finder.fit(chunks(P), Y, np.full(N, 1 / N))
 
 
+@pytest.mark.slow
 def test_checks_need_memory():
     finder = LabelIssueFinder("precomputed").fit(chunks(P), Y)
     assert finder.n_checks_ == 0

@@ -44,6 +44,7 @@ def noisy(n=3000, k=4):
     return logits[order], y[order]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_maps_of_sums(name, monkeypatch):
     # A part of the samples leads the way.

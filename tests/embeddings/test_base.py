@@ -78,6 +78,7 @@ def test_an_accelerator_computes_while_the_next_batch_is_prepared(build, images,
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* multi-threaded:DeprecationWarning")
 def test_workers(build, images, files, tmp_path):
     got = build(num_workers=2, batch_size=2, n_views=2).transform(files)
@@ -198,6 +199,7 @@ def test_in_a_pipeline_under_cross_validation(build, images):
     assert cross_val_predict(model, pictures, y, cv=2).shape == (7,)
 
 
+@pytest.mark.slow
 def test_a_cache_survives_a_restart(tiny_clip, files, tmp_path, monkeypatch):
     """A fresh process that cannot import open_clip finds the features in the cache."""
     # joblib writes the code of a function, which validates a cache, to the first folder that a

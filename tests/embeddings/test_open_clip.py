@@ -43,6 +43,7 @@ def test_image_size(tiny_clip, images):
     assert_allclose(got, _own_forward(model.eval(), preprocess, images), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_texts_equal_the_forward_pass_of_the_library(tiny_clip):
     name, path, model, _ = tiny_clip
     texts = ["a blurry photo", "several objects", "a cat"]

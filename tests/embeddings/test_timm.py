@@ -178,6 +178,7 @@ def test_weights_that_do_not_fit(small_timm, images, tmp_path):
         TimmEmbedder("test_vit", path).transform(images)
 
 
+@pytest.mark.slow
 def test_the_example_that_ranks_a_folder(
     repository, small_timm, images, tmp_path, monkeypatch, capsys
 ):

@@ -51,6 +51,7 @@ def fitted(digits):
     return LabelIssueFinder().fit(X, votes=votes), votes, skill
 
 
+@pytest.mark.slow
 def test_features_and_votes_are_right_more_often_than_a_majority(digits, fitted):
     _, y = digits
     finder, votes, _ = fitted
@@ -64,6 +65,7 @@ def test_features_and_votes_are_right_more_often_than_a_majority(digits, fitted)
     assert low <= (~correct).mean() <= high
 
 
+@pytest.mark.slow
 def test_base_models_fitted_to_votes_and_base_models_are_better():
     X, y = (array[:400] for array in shuffle(*load_digits(return_X_y=True), random_state=0))
     votes, _ = crowd(y, n_each=2)
@@ -95,6 +97,7 @@ def test_every_vote_has_the_probability_of_its_class(fitted):
     assert finder.issues_["agreement"][row] == pytest.approx(agreed)
 
 
+@pytest.mark.slow
 def test_a_long_list_and_a_frame_equal_the_matrix(digits, fitted):
     pd = pytest.importorskip("pandas")
     X, _ = digits
@@ -111,6 +114,7 @@ def test_a_long_list_and_a_frame_equal_the_matrix(digits, fitted):
     )
 
 
+@pytest.mark.slow
 def test_what_is_masked_is_no_vote(digits, fitted):
     X, _ = digits
     finder, votes, _ = fitted
@@ -120,6 +124,7 @@ def test_what_is_masked_is_no_vote(digits, fitted):
     np.testing.assert_allclose(again.label_proba_, finder.label_proba_, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_texts_are_labels_as_numbers_are(digits, fitted):
     X, _ = digits
     finder, votes, _ = fitted
@@ -130,6 +135,7 @@ def test_texts_are_labels_as_numbers_are(digits, fitted):
     assert by_text.label_proba_ == pytest.approx(finder.label_proba_, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_y_is_judged_and_is_no_evidence(digits, fitted):
     X, y = digits
     finder, votes, _ = fitted
@@ -146,6 +152,7 @@ def test_y_is_judged_and_is_no_evidence(digits, fitted):
     assert (difficulty >= 0.5 * margin - 1e-9).all()
 
 
+@pytest.mark.slow
 def test_one_vote_for_every_sample_is_a_label(digits):
     X, y = digits
     votes, _ = crowd(y, n_each=1)
@@ -158,6 +165,7 @@ def test_one_vote_for_every_sample_is_a_label(digits):
     assert len(by_votes.suggest_votes(5)) == 5
 
 
+@pytest.mark.slow
 def test_samples_without_votes_are_judged_by_the_others(digits):
     X, y = digits
     votes, _ = crowd(y)
@@ -290,6 +298,7 @@ def test_a_long_list_is_sliced_by_rows():
     assert repr(votes) == "LongVotes(4 votes of 2 annotators on 4 samples)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["soft", "relabel", "drop", "weight"])
 def test_a_classifier_learns_what_the_votes_say(digits, action):
     X, y = digits
@@ -305,6 +314,7 @@ def test_a_classifier_learns_what_the_votes_say(digits, action):
     assert score > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["matrix", "list"])
 def test_votes_are_sliced_with_the_rows_of_cross_validation(digits, form):
     X, y = digits
@@ -328,6 +338,7 @@ def test_votes_are_sliced_with_the_rows_of_cross_validation(digits, form):
         assert inner.annotators_["n_votes"].sum() == 600
 
 
+@pytest.mark.slow
 def test_samples_of_weight_0_bring_no_votes(digits):
     X, y = digits
     votes, _ = crowd(y)
@@ -339,6 +350,7 @@ def test_samples_of_weight_0_bring_no_votes(digits):
     assert cleaning.finder_.annotators_["n_votes"].sum() == 900
 
 
+@pytest.mark.slow
 def test_the_table_of_issues_takes_votes(digits):
     X, y = digits
     votes, _ = crowd(y)
@@ -361,6 +373,7 @@ def test_the_table_of_issues_is_named_by_the_index_of_votes():
     assert issues.index[0] == "c"
 
 
+@pytest.mark.slow
 def test_one_vote_for_every_sample_is_its_label(digits):
     X, y = digits
     given = np.where(np.arange(400) % 10 == 0, (y + 1) % 5, y)
@@ -379,6 +392,7 @@ def test_one_vote_for_every_sample_is_its_label(digits):
     assert judged.annotators_["accuracy"].mean() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["votes", "probabilities"])
 def test_annotators_are_judged_by_the_samples_that_count(by):
     rng = np.random.default_rng(0)
@@ -400,6 +414,7 @@ def test_annotators_are_judged_by_the_samples_that_count(by):
     assert (found["n_votes"] > expected["n_votes"]).all()  # all that were given are counted
 
 
+@pytest.mark.slow
 def test_a_marker_of_no_vote_is_told_and_an_opinion_is_not():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 60)
@@ -418,6 +433,7 @@ def test_a_marker_of_no_vote_is_told_and_an_opinion_is_not():
     LabelIssueFinder().fit(None, votes=np.where(marked == -1, np.nan, marked))
 
 
+@pytest.mark.slow
 def test_copies_with_their_votes_are_no_further_evidence(digits, fitted):
     X, y = digits
     alone, votes, _ = fitted
@@ -437,6 +453,7 @@ def test_copies_with_their_votes_are_no_further_evidence(digits, fitted):
     assert (finder.annotators_["n_votes"] == 3 * alone.annotators_["n_votes"]).all()
 
 
+@pytest.mark.slow
 def test_duplicates_on_which_others_have_voted_are_evidence(digits, fitted, recwarn):
     X, y = digits
     jitter = 0.1 * X.std(axis=0) * np.random.default_rng(0).normal(size=X.shape)
@@ -447,6 +464,7 @@ def test_duplicates_on_which_others_have_voted_are_evidence(digits, fitted, recw
     assert right.mean() >= (fitted[0].issues_["label"] == y).mean()
 
 
+@pytest.mark.slow
 def test_equal_rows_on_which_people_agree_may_be_other_samples(recwarn):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(300, 4)).astype(float)

@@ -49,6 +49,7 @@ def test_neighbors_vote_without_the_sample_and_with_weights():
     assert np.mean(np.abs(np.exp(-0.5 * found) - expected).max(axis=1) > 1e-5) < 0.05
 
 
+@pytest.mark.slow
 def test_a_forest_predicts_out_of_bag():
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0)
     found = np.exp(-0.5 * OutOfBag(forest, X, None).distances(Y, CLASSES))
@@ -72,6 +73,7 @@ def test_weights_reach_the_classifiers_of_the_folds():
     assert np.abs(plain - found).max() > 0.1
 
 
+@pytest.mark.slow
 def test_the_default_are_judges_of_standardized_features():
     models = make_base_models(None, X, Y, None, None, None, has_groups=False)
     assert list(models) == ["distances", "logistic regression", "neighbors", "forest"]
@@ -104,6 +106,7 @@ def test_groups_are_in_no_two_folds():
     assert one["GaussianNB"].folds is one["LogisticRegression"].folds
 
 
+@pytest.mark.slow
 def test_a_forest_is_out_of_bag_by_group():
     # Triplets with the same label, drawn at random: a model fitted to a duplicate predicts it.
     rng = np.random.default_rng(0)
@@ -210,6 +213,7 @@ def _many_digits(name):
     return (shrunk if name == "distances" else [shrunk, GaussianNB()]), X, given
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:The least populated class", "ignore::skcalib.utils.SkcalibWarning"
 )
@@ -230,6 +234,7 @@ def test_blocks_of_samples_are_scored_as_all_at_once(name, monkeypatch):
     assert blocks.noise_rate_interval_ == pytest.approx(whole.noise_rate_interval_, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 def test_of_many_probabilities_on_disk_one_array_is_made(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)

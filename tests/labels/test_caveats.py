@@ -41,6 +41,7 @@ def _probabilities(n, scale, seed, n_classes=3):
     return proba, np.minimum(labels, n_classes - 1)
 
 
+@pytest.mark.slow
 def test_right_labels_of_calibrated_base_models_are_left_alone():
     for seed in range(5):
         proba, labels = _probabilities(400, 3.0, seed)
@@ -75,6 +76,7 @@ def test_noise_has_to_earn_its_number():
     assert p.min() == pytest.approx(1 - expected, abs=0.17)
 
 
+@pytest.mark.slow
 def test_weak_base_models_warn():
     proba, true = _probabilities(9000, 1.7, 0, n_classes=4)
     given, _ = flip_labels(true, fraction=0.3, random_state=0)
@@ -88,6 +90,7 @@ def test_weak_base_models_warn():
     assert finder.update_with_checks(rows, true[rows]).is_trustworthy_
 
 
+@pytest.mark.slow
 def test_confused_base_models_warn():
     rng = np.random.default_rng(0)
     scores = 2.0 * rng.normal(size=(4000, 4))
@@ -113,6 +116,7 @@ def _state(base_models, codes, distances, verified):
     return state
 
 
+@pytest.mark.slow
 def test_base_models_that_fit_the_classes_have_no_caveats():
     # Shells around one center: Gaussians of one variance a class and feature fit.
     X, y = make_gaussian_quantiles(n_samples=800, n_features=4, random_state=0)
@@ -122,6 +126,7 @@ def test_base_models_that_fit_the_classes_have_no_caveats():
         assert not LabelIssueFinder(GaussianNB()).fit(X, given).caveats_
 
 
+@pytest.mark.slow
 def test_class_dependent_noise_has_to_win_before_and_after_refits(monkeypatch):
     X, y = load_digits(return_X_y=True)
     X, given = X[:600], np.where((y == 3) & (np.arange(len(y)) % 2 == 0), 8, y)[:600]
@@ -135,6 +140,7 @@ def test_class_dependent_noise_has_to_win_before_and_after_refits(monkeypatch):
     np.testing.assert_allclose(matrix[off], matrix[0, 1])
 
 
+@pytest.mark.slow
 def test_rates_that_nobody_can_exclude_are_in_the_interval():
     # Two classes that overlap: a fifth of the labels is wrong, and next to none is found.
     X, y = make_moons(300, noise=0.25, random_state=3)
@@ -148,6 +154,7 @@ def test_rates_that_nobody_can_exclude_are_in_the_interval():
         assert not finder.fit(X, y).caveats_
 
 
+@pytest.mark.slow
 def test_weak_base_models_find_no_confusion_dependent_noise_and_the_interval_holds_their_rate():
     rng = np.random.default_rng(1)
     centers, y, rows = 3.0 * rng.normal(size=(5, 4)), np.arange(300) % 5, np.arange(300)
@@ -162,6 +169,7 @@ def test_weak_base_models_find_no_confusion_dependent_noise_and_the_interval_hol
     assert finder.noise_rate_interval_[1] > 0.2
 
 
+@pytest.mark.slow
 def test_labels_believed_to_be_of_one_class_are_not_refitted(monkeypatch):
     X, y = make_moons(60, noise=0.1, random_state=0)
     certain = em.ByRows(lambda rows: np.tile([1.0, 0.0], (60, 1))[rows], (60, 2))
@@ -171,6 +179,7 @@ def test_labels_believed_to_be_of_one_class_are_not_refitted(monkeypatch):
         assert LabelIssueFinder().fit(X, y).label_proba_.shape == (60, 2)
 
 
+@pytest.mark.slow
 def test_most_labels_are_right():
     # Two components of what sets classes apart: base models that are trusted find wrong labels in
     # two thirds of the labels, and none of them is wrong.
@@ -186,6 +195,7 @@ def test_most_labels_are_right():
     assert finder.issues_["is_issue"].mean() < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The columns of X seem to be in another order")
 @pytest.mark.filterwarnings("ignore:X seems to belong to rows")
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
@@ -207,6 +217,7 @@ def test_uninformative_base_models_warn(n_classes):
         assert not finder.fit(np.eye(n_classes)[labels] * 0.6 + 0.4 / n_classes, labels).caveats_
 
 
+@pytest.mark.slow
 def test_features_of_noise_warn():
     _, y = load_digits(return_X_y=True)
     X = np.random.default_rng(0).normal(size=(300, 5))
@@ -214,6 +225,7 @@ def test_features_of_noise_warn():
         LabelIssueFinder().fit(X, y[:300])
 
 
+@pytest.mark.slow
 def test_some_labels_are_noninformative(monkeypatch):
     proba, true = _probabilities(600, 2.0, 0)
     given, _ = flip_labels(true, fraction=0.1, random_state=0)
@@ -235,6 +247,7 @@ def test_some_labels_are_noninformative(monkeypatch):
     np.testing.assert_allclose(found, expected[new])
 
 
+@pytest.mark.slow
 def test_probabilities_at_hand_are_not_believed_to_be_surer_than_they_say():
     # The labels are those that the model expects, nearly all of them, though it says .7: it may
     # have learned them, wrong ones too.
@@ -260,6 +273,7 @@ def test_right_labels_that_probabilities_at_hand_misfit_may_all_be_right():
     assert finder.noise_rate_interval_[0] == 0.0
 
 
+@pytest.mark.slow
 def test_probabilities_at_hand_that_are_sure_show_how_many_labels_are_wrong_at_least():
     proba, true = _probabilities(2000, 6.0, 0)
     given, flipped = flip_labels(true, fraction=0.2, random_state=0)
@@ -287,6 +301,7 @@ def test_probabilities_at_hand_know_how_frequent_classes_are():
     assert (np.diff(finder._of_model[0][order]) >= 0).all()
 
 
+@pytest.mark.slow
 def test_a_frozen_classifier_that_was_trained_on_the_labels_is_a_caveat():
     X, y = make_blobs(400, centers=[[0.0] * 4, [3.0] * 4, [-3.0] * 4], random_state=0)
     given, flipped = flip_labels(y, fraction=0.2, random_state=0)
@@ -335,6 +350,7 @@ def _clusters_of_three_classes(n=400):
     return centers[cluster] + rng.normal(size=(n, 4)), cluster % 3
 
 
+@pytest.mark.slow
 def test_neighbors_that_defend_labels_tell_of_misfits():
     X, y = _clusters_of_three_classes()
     finder = LabelIssueFinder(RMDScorer(shrinkage="auto"))
@@ -352,6 +368,7 @@ def test_neighbors_that_defend_labels_tell_of_misfits():
     assert right == pytest.approx(finder.issues_["p_label_correct"][issue].mean(), abs=0.05)
 
 
+@pytest.mark.slow
 def test_no_misfit_where_labels_differ_from_their_neighbors():
     X, y = make_blobs(600, 4, centers=4, cluster_std=1.5, random_state=0)
     for fraction in (0.0, 0.1, 0.3):

@@ -93,6 +93,7 @@ def test_soft_labels_hold_nearly_all_of_the_probability():
         np.testing.assert_allclose(weights[samples == i], own / own.sum())
 
 
+@pytest.mark.slow
 def test_soft_labels_are_the_expected_loss():
     cleaning = LabelCleaningClassifier(Recorder(), _finder()).fit(X, GIVEN)
     samples, labels, weight, _ = cleaning.estimator_.seen_
@@ -116,6 +117,7 @@ def test_an_estimator_with_soft_targets_gets_the_posterior_and_every_sample_once
     assert relabeled.fit(X, GIVEN).estimator_.proba_ is None
 
 
+@pytest.mark.slow
 def test_soft_targets_follow_the_samples_of_positive_weight():
     weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
     cleaning = LabelCleaningClassifier(SoftRecorder(), _finder())
@@ -158,6 +160,7 @@ def test_weight_zero_is_removal(action):
     np.testing.assert_allclose(weighted, removed, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_weights_multiply():
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     cleaning = LabelCleaningClassifier(Recorder(), _finder(), action="weight")
@@ -165,6 +168,7 @@ def test_weights_multiply():
     np.testing.assert_allclose(given, weight * cleaning.finder_.issues_["p_label_correct"])
 
 
+@pytest.mark.slow
 def test_metadata_goes_along_with_its_samples():
     tag = np.arange(len(X))
     cleaning = LabelCleaningClassifier(Recorder(), _finder(), action="drop").fit(X, GIVEN, tag=tag)
@@ -231,6 +235,7 @@ def test_text_labels_and_pickle():
     np.testing.assert_array_equal(words[numbers.predict(TEST)], cleaning.predict(TEST))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["soft", "weight"])
 def test_an_estimator_without_weights_is_told_what_it_can_do(action):
     with pytest.raises(ValueError, match="action='relabel' and action='drop' need none"):
@@ -238,6 +243,7 @@ def test_an_estimator_without_weights_is_told_what_it_can_do(action):
     LabelCleaningClassifier(KNeighborsClassifier(), _finder(), action="drop").fit(X, GIVEN)
 
 
+@pytest.mark.slow
 def test_a_class_that_is_cleaned_away_keeps_its_column():
     words = np.array([f"digit {k}" for k in range(10)])[Y].astype(object)
     words[9] = "digit 9 "
@@ -282,6 +288,7 @@ def test_an_updated_or_frozen_finder_is_taken_as_it_is():
     np.testing.assert_array_equal(cleaning.estimator_.seen_[1][known], Y[used][known])
 
 
+@pytest.mark.slow
 def test_verified_samples_are_those_of_positive_weight():
     verified = np.zeros(len(X), dtype=bool)
     verified[np.flatnonzero(~FLIPPED)[:300]] = True

@@ -36,6 +36,7 @@ def _scorer(**kwargs):
     return make_pipeline(PCA(30, random_state=0), RelativeMahalanobisScorer(**kwargs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fraction", [0.1, 0.3])
 @pytest.mark.parametrize("noise", ["mixed", "random"])
 def test_random_flips_are_found_and_counted(noise, fraction):
@@ -101,6 +102,7 @@ def test_class_dependent_noise_that_flexible_base_models_have_learned(seed):
     assert finder.noise_rate_ == pytest.approx(wrong.mean(), abs=0.01)
 
 
+@pytest.mark.slow
 def test_clean_labels_are_left_alone():
     finder = LabelIssueFinder(_scorer()).fit(X, Y)
     assert finder.issues_["is_issue"].mean() < 0.01
@@ -131,6 +133,7 @@ def test_any_classifier_gives_out_of_fold_probabilities():
 
 
 # Ten features tell the digits poorly.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The model predicts", "ignore:.*rows of X equal")
 def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     fitted = []
@@ -151,6 +154,7 @@ def test_folds_that_do_not_leave_out_every_sample_are_refused():
         finder.fit(X[:30], Y[:30])
 
 
+@pytest.mark.slow
 def test_the_only_sample_of_a_class_is_an_issue():
     given = WORDS[Y].astype(object)
     given[9] += " "
@@ -171,6 +175,7 @@ def test_text_is_labels_as_good_as_numbers():
     assert (words["suggested_label"] == WORDS[numbers["suggested_label"]]).all()
 
 
+@pytest.mark.slow
 def test_columns_agree_with_each_other():
     given, _ = flip_labels(Y, fraction=0.1, random_state=0)
     finder = LabelIssueFinder(_scorer(), threshold=0.2).fit(X, given)
@@ -185,6 +190,7 @@ def test_columns_agree_with_each_other():
     np.testing.assert_allclose(finder.class_noise_rate_, rate)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*rows of X equal")
 def test_difficulty_and_margin_are_those_of_the_pool():
     finder = LabelIssueFinder(RelativeMahalanobisScorer(), n_refits=0).fit(X[:, 20:30], Y)
@@ -352,6 +358,7 @@ def test_groups_of_any_kind_are_groups():
         )
 
 
+@pytest.mark.slow
 def test_verified_labels_are_no_issues():
     given, flipped = flip_labels(Y, fraction=0.1, random_state=0)
     verified = np.zeros(len(Y), dtype=bool)
@@ -365,6 +372,7 @@ def test_verified_labels_are_no_issues():
             finder.fit(X, given, verified=wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The model predicts")
 def test_a_refit_helps_where_labels_are_bad():
     rng = np.random.default_rng(0)
@@ -380,6 +388,7 @@ def test_a_refit_helps_where_labels_are_bad():
     assert np.mean(right[1::2]) > np.mean(right[::2]) + 0.02 > 0.6
 
 
+@pytest.mark.slow
 def test_transformers_of_a_pipeline_run_once():
     calls = []
 
@@ -442,6 +451,7 @@ def test_one_class_is_not_enough():
         LabelIssueFinder().fit(X, np.zeros(len(X), dtype=int))
 
 
+@pytest.mark.slow
 def test_weights_for_a_classifier_without_them_are_refused():
     from sklearn.neighbors import KNeighborsClassifier
 
@@ -483,6 +493,7 @@ def test_weights_that_do_not_count_samples_are_refused(total):
 PROBA = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
 
 
+@pytest.mark.slow
 def test_verified_labels_narrow_the_interval_by_what_is_left():
     given, flipped = flip_labels(Y, fraction=0.2, random_state=0)
     plain = LabelIssueFinder(_scorer(), n_refits=0, noise="random").fit(X, given)
@@ -499,6 +510,7 @@ def test_verified_labels_narrow_the_interval_by_what_is_left():
     assert width == pytest.approx(share * np.diff(plain.noise_rate_interval_)[0], rel=0.2)
 
 
+@pytest.mark.slow
 def test_probabilities_need_no_estimator():
     rng = np.random.default_rng(0)
     true = rng.integers(0, 3, 600)
@@ -528,6 +540,7 @@ def test_probabilities_take_text_labels_of_any_dtype():
         np.testing.assert_array_equal(issues["suggested_label"], suggested)
 
 
+@pytest.mark.slow
 def test_probabilities_that_are_taken_for_features_warn():
     given = PROBA.argmax(axis=1)
     with pytest.warns(SkcalibWarning, match="estimator='precomputed'"):
@@ -537,6 +550,7 @@ def test_probabilities_that_are_taken_for_features_warn():
         LabelIssueFinder("precomputed").fit(PROBA, given)
 
 
+@pytest.mark.slow
 def test_a_list_of_base_models_is_pooled():
     given, flipped = flip_labels(Y, fraction=0.2, random_state=0)
     several = [_scorer(), GaussianNB(), make_pipeline(PCA(20, random_state=0), GaussianNB())]
@@ -547,6 +561,7 @@ def test_a_list_of_base_models_is_pooled():
     assert (issue & flipped).sum() > 0.9 * max(flipped.sum(), issue.sum())
 
 
+@pytest.mark.slow
 def test_nested_pipelines_are_scorers_too():
     nested = make_pipeline(StandardScaler(), make_pipeline(PCA(20), RelativeMahalanobisScorer()))
     given, flipped = flip_labels(Y, fraction=0.1, random_state=0)
@@ -567,6 +582,7 @@ def _checked(n_checks=60, **options):
     return finder, rows, given, flipped
 
 
+@pytest.mark.slow
 def test_checks_are_drawn_uniformly_and_repeatably():
     finder, rows, *_ = _checked()
     np.testing.assert_array_equal(rows, finder.draw_samples_to_check(60, random_state=1))
@@ -579,6 +595,7 @@ def test_checks_are_drawn_uniformly_and_repeatably():
         finder.draw_samples_to_check(901)
 
 
+@pytest.mark.slow
 def test_a_draw_of_what_has_been_checked_is_told():
     finder, rows, given, _ = _checked()
     finder.update_with_checks(rows, given[rows])
@@ -591,6 +608,7 @@ def test_a_draw_of_what_has_been_checked_is_told():
     assert not np.isin(more, rows).any()
 
 
+@pytest.mark.slow
 def test_checks_settle_checked_samples_and_moves_the_others():
     finder, rows, given, flipped = _checked()
     model = finder.issues_["p_label_correct"].copy()
@@ -611,6 +629,7 @@ def test_checks_settle_checked_samples_and_moves_the_others():
 
 
 # Few samples do not settle it: doubt that all share would explain the labels nearly as well.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The 15 issues may all be right")
 @pytest.mark.parametrize(("n_samples", "seed"), [(150, 1), (300, 0), (600, 1)])
 def test_flips_between_classes_that_are_far_apart_are_repaired_and_none_invented(n_samples, seed):
@@ -626,6 +645,7 @@ def test_flips_between_classes_that_are_far_apart_are_repaired_and_none_invented
     assert clean.caveats_ == ()
 
 
+@pytest.mark.slow
 def test_a_second_update_replaces_the_first():
     finder, rows, *_ = _checked()
     once, other = pickle.loads(pickle.dumps(finder)), finder.draw_samples_to_check(30)
@@ -640,6 +660,7 @@ def unchecked():
     return _checked()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "labels", "message"),
     [
@@ -666,6 +687,7 @@ def test_bad_checks_are_refused_and_change_nothing(rows, labels, message, unchec
     assert finder.n_checks_ == 0
 
 
+@pytest.mark.slow
 def test_the_function_takes_checks():
     finder, rows, given, _ = _checked()
     finder.update_with_checks(rows, Y[rows])
@@ -697,6 +719,7 @@ def test_log_odds_keep_the_ranking_that_rounding_loses():
     assert spearmanr(p[others], after)[0] > 0.9999
 
 
+@pytest.mark.slow
 def test_the_most_suspicious_ones_are_known_and_say_nothing_of_the_rate():
     finder, _, _, flipped = _checked()
     low, high = finder.noise_rate_interval_
@@ -734,6 +757,7 @@ def test_the_most_suspicious_ones_are_known_and_say_nothing_of_the_rate():
     assert (finder.issues_["p_label_correct"][worst] == ~flipped[worst]).all()
 
 
+@pytest.mark.slow
 def test_random_checks_of_anybody_count():
     finder, *_ = _checked()
     finder = pickle.loads(pickle.dumps(finder))
@@ -742,6 +766,7 @@ def test_random_checks_of_anybody_count():
         assert finder.update_with_checks(rows, Y[rows]).n_checks_ == 100
 
 
+@pytest.mark.slow
 def test_an_informative_draw_counts_by_its_probabilities():
     finder, _, _, flipped = _checked()
     held = 0
@@ -757,6 +782,7 @@ def test_an_informative_draw_counts_by_its_probabilities():
         finder.draw_samples_to_check(exclude=[900])
 
 
+@pytest.mark.slow
 def test_two_draws_together_are_one():
     finder, *_, flipped = _checked()
     first = finder.draw_samples_to_check(60, design="informative", random_state=0)
@@ -769,6 +795,7 @@ def test_two_draws_together_are_one():
     assert low <= flipped.mean() <= high
 
 
+@pytest.mark.slow
 def test_none_of_the_classes_is_an_answer_and_a_blank_is_none():
     finder, rows, given, flipped = _checked()
     answers = Y[rows].astype(float)
@@ -799,6 +826,7 @@ def test_none_of_the_classes_is_an_answer_and_a_blank_is_none():
     assert any("have no answer" in doubt for doubt in words.caveats_)
 
 
+@pytest.mark.slow
 def test_how_many_more_checks():
     finder, rows, *_ = _checked()
     # Before the first check: the interval of so many is about as narrow.
@@ -822,6 +850,7 @@ def test_how_many_more_checks():
         finder.n_more_checks(0)
 
 
+@pytest.mark.slow
 def test_every_step_is_printed(capsys):
     X, y = load_wine(return_X_y=True)
     LabelIssueFinder().fit(X, y)
@@ -839,6 +868,7 @@ def test_every_step_is_printed(capsys):
     assert all(float(number) >= 0 for number in seconds)
 
 
+@pytest.mark.slow
 def test_interrupted_checks_change_nothing(monkeypatch):
     X, y = load_wine(return_X_y=True)
     finder = LabelIssueFinder(GaussianNB()).fit(X, y)
@@ -858,6 +888,7 @@ def test_interrupted_checks_change_nothing(monkeypatch):
     np.testing.assert_array_equal(finder.issues_["p_label_correct"], p_correct)
 
 
+@pytest.mark.slow
 def test_checks_of_choice_beside_most_of_a_draw_are_known_and_no_more():
     X, y = load_digits(return_X_y=True)
     given, flipped = flip_labels(y, fraction=0.2, random_state=0)
@@ -876,6 +907,7 @@ def test_checks_of_choice_beside_most_of_a_draw_are_known_and_no_more():
         finder.update_with_checks(both[90:], y[both[90:]])
 
 
+@pytest.mark.slow
 def test_frames_as_output_of_transformers_change_nothing():
     expected = LabelIssueFinder(_scorer()).fit(X[:300], Y[:300]).issues_
     with config_context(transform_output="pandas"):

@@ -22,6 +22,7 @@ NEW, WRONG = flip_labels(Y_NEW, fraction=0.15, random_state=1)
 SCORER = make_pipeline(PCA(30, random_state=0), RelativeMahalanobisScorer())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [None, SCORER, LogisticRegression(C=0.01, max_iter=500), [SCORER, GaussianNB()]]
 )
@@ -68,6 +69,7 @@ def test_new_probabilities_are_those_of_the_formula():
         finder.score_labels(proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True), given)
 
 
+@pytest.mark.slow
 def test_probabilities_of_several_models_are_pooled():
     models = {"linear": LogisticRegression(C=0.01, max_iter=500), "bayes": GaussianNB()}
     proba = {
@@ -86,6 +88,7 @@ def test_probabilities_of_several_models_are_pooled():
         LabelIssueFinder("precomputed").fit({"a": proba["bayes"], "b": X[:5, :10]}, GIVEN)
 
 
+@pytest.mark.slow
 def test_samples_of_no_class_are_novel():
     junk = np.random.default_rng(0).permutation(500)[:25]
     data = X.copy()
@@ -101,6 +104,7 @@ def test_samples_of_no_class_are_novel():
 
 
 # Right are 6 of 56 issues, as many as neighbors defend; the model takes 2 % for right.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Of the labels that the model calls wrong, 11%")
 def test_rates_by_anything():
     batch = np.array(["a", "b"])[(np.arange(500) < 100).astype(int)]
@@ -118,6 +122,7 @@ def test_rates_by_anything():
         finder.noise_rate_by(batch[:5])
 
 
+@pytest.mark.slow
 def test_intervals_by_anything_hold_before_and_after_checks():
     rng = np.random.default_rng(0)
     true = rng.integers(0, 3, 1200)
@@ -152,6 +157,7 @@ def test_intervals_by_anything_hold_before_and_after_checks():
     assert (rates["high"] == 1).all()
 
 
+@pytest.mark.slow
 def test_a_finder_that_is_fitted_again_gets_how_checks_were_drawn():
     finder = LabelIssueFinder(SCORER).fit(X, GIVEN)
     rows, likely = finder.draw_samples_to_check(
@@ -171,6 +177,7 @@ def test_a_finder_that_is_fitted_again_gets_how_checks_were_drawn():
     np.testing.assert_allclose(surely.noise_rate_interval_, np.mean(GIVEN != Y), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_groups_are_no_matter_for_new_samples():
     finder = LabelIssueFinder().fit(X, GIVEN, groups=np.arange(500) // 2)
     assert "distances" not in finder.base_models_

@@ -75,6 +75,7 @@ def _likelihood(distances, codes, weight=None, verified=None):
     return LabelLikelihood(distances, codes, weight, verified)
 
 
+@pytest.mark.slow
 def test_the_uniform_rate_is_at_the_maximum_of_the_likelihood():
     distances, codes, _ = _sample()
     fit = _likelihood(distances, codes).fit_uniform()
@@ -128,6 +129,7 @@ def test_class_dependent_noise_is_found_where_there_are_some():
     ]
 
 
+@pytest.mark.slow
 def test_confusion_of_the_base_models_is_no_noise():
     rng = np.random.default_rng(0)
     distances, _, _ = _sample(3000, 4, rate=1e-9, scale=2.0)
@@ -145,6 +147,7 @@ def test_confusion_of_the_base_models_is_no_noise():
     assert max(choice.gain_z.values()) < MIN_GAIN_Z
 
 
+@pytest.mark.slow
 def test_class_dependent_noise_wins_by_chance_seldom():
     out = 0
     for seed in range(10):
@@ -283,6 +286,7 @@ def test_confusion_dependent_noise_is_at_the_maximum_of_the_likelihood():
     assert 1 - np.diag(matrix).mean() == pytest.approx(fit.rate, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_confusion_dependent_noise_has_to_win():
     for seed in range(5):
         for near, stands_out in ((0.0, False), (0.25, True)):

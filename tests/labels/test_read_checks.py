@@ -50,6 +50,7 @@ def test_a_table_that_somebody_filled_in(separator, tmp_path):
     assert labels.tolist() == ["2", "10", "cat"]
 
 
+@pytest.mark.slow
 def test_answers_go_into_the_finder(tmp_path):
     X, y = load_iris(return_X_y=True)
     finder = LabelIssueFinder().fit(X, y)

@@ -105,6 +105,7 @@ def test_gradient_of_votes_left_out_is_that_of_finite_differences():
         assert gradient[i] == pytest.approx((up - down) / 2e-6, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_consensus_is_right_more_often_than_a_majority_and_as_often_as_predicted():
     votes, evidence, true, _ = simulated()
     proba = fit_votes(votes, evidence).posterior()
@@ -138,6 +139,7 @@ POPULATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Annotators hardly agree beyond chance")
 @pytest.mark.parametrize("population", POPULATIONS)
 def test_votes_alone_never_lose_to_a_majority(population):
@@ -151,6 +153,7 @@ def test_votes_alone_never_lose_to_a_majority(population):
     assert (labels == true).mean() >= majority + gain
 
 
+@pytest.mark.slow
 def test_classes_are_not_swapped_where_features_know_them_and_people_miss_one():
     rng = np.random.default_rng(0)
     true = rng.integers(0, 2, 300)
@@ -172,6 +175,7 @@ def test_a_known_class_is_certain_and_one_more_vote_on_it_gains_nothing():
     assert gain[10:].max() > 0.01
 
 
+@pytest.mark.slow
 def test_votes_that_repeat_others_are_no_new_evidence():
     votes, evidence, true, _ = simulated(n=1000)
     label, rng = votes.label.reshape(-1, 3).copy(), np.random.default_rng(3)
@@ -218,6 +222,7 @@ def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
         assert grid.at(q) == pytest.approx(exact, abs=4e-3)
 
 
+@pytest.mark.slow
 def test_people_who_guess_are_a_caveat():
     votes = np.random.default_rng(0).integers(0, 3, (200, 4))
     with pytest.warns(SkcalibWarning, match="Annotators hardly agree beyond chance"):
@@ -225,6 +230,7 @@ def test_people_who_guess_are_a_caveat():
     assert "Krippendorff's alpha is" in finder.caveats_[0]
 
 
+@pytest.mark.slow
 def test_a_unanimous_vote_that_is_overruled_is_a_caveat():
     # Two people, who are wrong wherever the others show it, voted alone on the last samples.
     true = np.repeat([0, 1], 100)
@@ -239,6 +245,7 @@ def test_a_unanimous_vote_that_is_overruled_is_a_caveat():
     assert len(finder.caveats_) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeated", [0.0, 0.8, 1.0])
 def test_a_person_who_copies_another_is_named_and_counts_for_less(repeated):
     rng, n = np.random.default_rng(303), 300

@@ -196,6 +196,7 @@ def test_gradients_through_all_forms(name):
     assert gradcheck(lambda x: loss(x, target, sample_weight=weight, **extra), z)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     torch.__version__.startswith("2.7."), reason="torch 2.7 breaks the graph at its checks"
 )

@@ -65,6 +65,7 @@ def test_difficulty_weight_is_a_constant():
     assert weight.grad is None
 
 
+@pytest.mark.slow
 def test_harder_rows_end_less_confident():
     z = torch.zeros(2, 3, dtype=torch.float64)
     for _ in range(500):

@@ -280,6 +280,7 @@ def test_vmap_over_the_labels_alone():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     torch.__version__.startswith("2.7."), reason="torch 2.7 breaks the graph at its checks"
 )

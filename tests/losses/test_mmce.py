@@ -60,6 +60,7 @@ def test_agrees_with_the_double_sum(weighted, bandwidth, sample_weight, n):
     torch.testing.assert_close(grads[0], grads[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 140])
 def test_can_be_differentiated_twice(n):
     logits, target = data(n, 3)

@@ -75,6 +75,7 @@ def test_pieces_give_the_whole(data, norm):
         np.testing.assert_allclose(ours, whole, rtol=1e-13)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     cuts=st.lists(st.integers(0, 90), max_size=6),
@@ -329,6 +330,7 @@ def test_classwise_error_takes_the_norm(norm):
     assert total.result(name) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metric",
     ["expected_calibration_error", "maximum_calibration_error", "debiased_calibration_error"],
@@ -466,6 +468,7 @@ def test_frequency_weights_are_numbers_of_samples(data):
         table.update(y, proba, frequency_weight=3)
 
 
+@pytest.mark.slow
 def test_weights_in_chunks_have_the_norms_of_the_whole():
     da = pytest.importorskip("dask.array")
     y, p, weight = survey()

@@ -311,6 +311,7 @@ class TestShares:
         assert check_alignment(np.eye(4)[y], proba) == []
         assert check_alignment(np.eye(4)[y], np.eye(4)[y]) == []
 
+    @pytest.mark.slow
     def test_as_weighted_rows(self):
         # A row for every class of a sample: without the weights, its labels say nothing.
         rng = np.random.default_rng(0)
@@ -384,6 +385,7 @@ class TestMetrics:
 
 
 class TestWhoWarns:
+    @pytest.mark.slow
     def test_calibrators_and_finder(self):
         y, proba = right(n=400, k=3)
         wrong = proba[:, [2, 0, 1]]
@@ -408,6 +410,7 @@ class TestWhoWarns:
         expected = TemperatureScaling(input="proba").fit(proba, y).temperature_
         assert TemperatureScaling(input="proba").fit(frame, y).temperature_ == expected
 
+    @pytest.mark.slow
     def test_a_report_lists_what_was_found(self):
         y, proba = right(n=400, k=3)
         report = CalibrationReport.from_predictions(y, proba[:, [1, 0, 2]])
@@ -448,6 +451,7 @@ class TestWhoWarns:
         with pytest.warns(SkcalibWarning, match=OTHER_ROWS):
             fit(proba, y, sample_weight=~half)
 
+    @pytest.mark.slow
     def test_a_frozen_classifier_of_other_labels(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(300, 2))

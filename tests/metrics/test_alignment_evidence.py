@@ -100,6 +100,7 @@ class TestAssociations:
         own = matrix[classes, classes].sum()
         return -own if columns is None else matrix[classes, columns].sum() - own
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("columns", [[1, 2, 0], [2, 0, 1], None])
     def test_variance_and_mean_over_all_orders_of_the_labels(self, columns, monkeypatch):
         # Four of each class, and columns of one mean.
@@ -187,6 +188,7 @@ def _rows_by_definition(proba, codes):
     return "rows" if observed.mean() > -2 * error else "rows or columns", label, others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 def test_rows_are_found_as_the_definition_has_it(k):
     rng = np.random.default_rng(k)

@@ -55,6 +55,7 @@ def test_all_columns_are_drawn_for_a_metric_of_all_columns():
     assert found.pvalue == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])
 def test_level_is_kept_and_error_is_found(metric):
     rng = np.random.default_rng(0)
@@ -89,6 +90,7 @@ def test_outcomes_of_equal_error_count_whatever_the_rounding():
     assert found.pvalue == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_short_floats_have_the_p_value_of_the_same_numbers_in_float64(dtype):
     # One unlikely sample makes the error, in the samples as in many draws: a tie.
@@ -143,6 +145,7 @@ def patients(rng, n_groups, n_each, power=1.0):
     return np.repeat(rng.uniform(size=n_groups), n_each) < proba**power, proba
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "options"),
     [

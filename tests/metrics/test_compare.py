@@ -40,6 +40,7 @@ def test_a_line_is_what_the_functions_of_one_model_say():
         assert (line["low"], line["high"]) == calibration_error_interval(y, proba, **run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [expected_calibration_error, log_loss])
 def test_the_first_and_its_twin_do_not_differ(metric):
     y, probas = models(0)
@@ -67,6 +68,7 @@ def test_what_is_hard_for_both_cancels():
     assert table["difference_high"][1] - table["difference_low"][1] < 0.35 * width
 
 
+@pytest.mark.slow
 def test_interval_of_the_difference_of_means_is_that_of_a_paired_test():
     # The log-loss is a mean, so the difference has a standard error of its own.
     y, probas = models(1, n=2000)
@@ -85,6 +87,7 @@ def test_interval_of_the_difference_of_means_is_that_of_a_paired_test():
     assert off["difference_high"] == pytest.approx(each.mean() + half, abs=0.2 * half)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metric",
     [
@@ -130,6 +133,7 @@ def test_options_groups_and_frames():
         compare_calibration(y, {"a": probas["true"] * 2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [expected_calibration_error, log_loss])
 def test_identical_models_differ_by_exactly_nothing(metric):
     rng = np.random.default_rng(0)
@@ -141,6 +145,7 @@ def test_identical_models_differ_by_exactly_nothing(metric):
     assert table[["difference", "difference_low", "difference_high"]][1].tolist() == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_difference_of_two_models_is_turned_round_with_them():
     rng = np.random.default_rng(0)
     proba = rng.uniform(0.05, 0.95, 400)
@@ -155,6 +160,7 @@ def test_the_difference_of_two_models_is_turned_round_with_them():
     assert there["difference_high"] == pytest.approx(-back["difference_low"], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_is_told_from_an_overconfident_one():
     """Where one of two intervals begins at 0, the paired test still has power."""
     found = []
@@ -176,6 +182,7 @@ def test_the_gain_is_that_of_a_logistic_regression():
     assert line["gain"] == pytest.approx(log_loss(y, proba[:, 1]) - log_loss(y, fitted), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, pytest.param(1.5, marks=pytest.mark.long)])
 def test_models_that_are_as_far_off_are_rarely_told_apart(temperature):
     """Two noisy views of the same truth are as far from calibration, whatever the labels."""
@@ -215,6 +222,7 @@ def test_a_score_has_no_test_of_calibration():
     assert np.isnan(table["gain"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [None, np.arange(400) // 4])
 def test_a_score_of_few_positives_is_as_uncertain_as_labels_that_did_not_come(groups):
     """Without one positive among the samples, the bootstrap alone knows nothing of them."""
@@ -245,6 +253,7 @@ def test_a_score_of_few_positives_is_as_uncertain_as_labels_that_did_not_come(gr
     assert table["difference"][1] < 0
 
 
+@pytest.mark.slow
 def test_differences_of_log_losses_with_few_positives_are_held_and_not_turned_round():
     held = 0
     for seed in range(40):

@@ -108,6 +108,7 @@ def test_interval_of_what_miscalibration_costs():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [15, pytest.param(60, marks=pytest.mark.long)])
 def test_intervals_hold_the_true_costs_of_rare_large_losses(n_draws):
     """About four losses of 100 among 1 000 samples."""

@@ -51,6 +51,7 @@ def processes(tmp_path_factory):
     return [json.loads(run.communicate(timeout=300)[0].splitlines()[-1]) for run in runs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [0, 1], ids=["labels found", "labels given"])
 def test_every_process_has_the_sum_of_both(processes, case):
     first, second = (found[case] for found in processes)

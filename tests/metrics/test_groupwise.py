@@ -66,6 +66,7 @@ def test_one_group_is_the_whole(data):
     assert (line["low"], line["high"]) == pytest.approx(whole, abs=0.01)
 
 
+@pytest.mark.slow
 def test_one_group_of_a_hundred_whose_probabilities_are_reversed_is_found():
     rng = np.random.default_rng(3)
     by, p = np.repeat(np.arange(100), 60), rng.uniform(size=6000)
@@ -149,6 +150,7 @@ def test_holm_by_hand():
     assert len(holm(np.empty(0))) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [6, pytest.param(25, marks=pytest.mark.long)])
 def test_false_alarms_in_any_group_are_rare(n_draws):
     rng = np.random.default_rng(0)

@@ -141,6 +141,7 @@ def test_interval_of_a_naive_inversion():
     assert high == pytest.approx(np.abs(observed).sum() * last, abs=2e-3 * error)
 
 
+@pytest.mark.slow
 def test_jobs_and_seeds(data):
     y, proba, _ = data
     run = partial(
@@ -153,6 +154,7 @@ def test_jobs_and_seeds(data):
     assert run(random_state=np.random.RandomState(0)) == run(random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["matrix", pytest.param("vector", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "metric",
@@ -177,6 +179,7 @@ def test_coverage_of_perfect_calibration(metric, shape):
     assert covered >= 18
 
 
+@pytest.mark.slow
 def test_coverage_of_an_overconfident_model():
     # With 300 samples the debiased error is 0 in many draws, and its interval once was [0, 0].
     covered = 0
@@ -189,6 +192,7 @@ def test_coverage_of_an_overconfident_model():
     assert covered >= 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("norm", "options"),
     [
@@ -256,6 +260,7 @@ def test_the_estimate_may_lie_above_its_interval():
     assert high < classwise_calibration_error(y, proba)
 
 
+@pytest.mark.slow
 def test_one_and_two_samples_are_no_evidence():
     # Whatever is said, one label or two tell next to nothing: about half is possible.
     assert calibration_error_interval([1], [0.5])[0] == 0
@@ -268,6 +273,7 @@ def test_one_and_two_samples_are_no_evidence():
     assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 50), abs=1e-4))
 
 
+@pytest.mark.slow
 def test_luck_does_not_lower_the_upper_end():
     """An error far below those of calibrated models hides as large an error as theirs do."""
     rng = np.random.default_rng(1)
@@ -296,6 +302,7 @@ def test_groups_are_resampled_as_a_whole():
         run(y, p, groups=[1, 2, 3])
 
 
+@pytest.mark.slow
 def test_interval_shrinks_with_the_sample_and_the_level():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=4000)
@@ -393,6 +400,7 @@ def test_a_partial_is_the_metric_with_options():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", ["positive class", pytest.param("several classes", marks=pytest.mark.long)]
 )
@@ -421,6 +429,7 @@ def test_a_calibration_error_of_others_begins_at_zero_where_chance_explains_it(s
     assert begins_at_zero == held >= 10
 
 
+@pytest.mark.slow
 def test_a_score_of_others_is_no_calibration_error():
     rng = np.random.default_rng(1)
     proba = rng.uniform(0.2, 0.8, size=400)
@@ -436,6 +445,7 @@ def brier_of(y_true, y_proba, sample_weight=None, labels=None):
 ONE_COLUMN = [case for case in METRICS if case[0] is not classwise_calibration_error]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "options"),
     [

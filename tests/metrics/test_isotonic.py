@@ -55,6 +55,7 @@ def test_whole_weights_are_repetitions():
         np.testing.assert_allclose(first, second, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [200, 2000])
 def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     """At single confidences, over 200 new sets of labels: 90 % within four standard errors."""
@@ -80,6 +81,7 @@ def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     assert coverage.mean() < 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_samples", "n_draws"), [(150, 60), pytest.param(3000, 20, marks=pytest.mark.long)]
 )
@@ -125,6 +127,7 @@ def test_a_simultaneous_band_needs_enough_curves():
     isotonic_reliability_curve(*sample(), n_resamples=19, **options)
 
 
+@pytest.mark.slow
 def test_few_draws_make_no_narrower_band():
     # Quantiles between the draws would leave .02 of the curves outside of a band of .99.
     rng = np.random.default_rng(0)

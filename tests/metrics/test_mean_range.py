@@ -122,6 +122,7 @@ def test_counts_and_samples_that_belong_together_are_as_many_alone():
         assert threefold == pytest.approx(alone)
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_is_rejected_as_often_as_promised():
     rng = np.random.default_rng(0)
     pvalues = []

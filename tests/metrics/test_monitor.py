@@ -54,6 +54,7 @@ def test_groups_share_the_money():
     assert monitor.evidence().e_value == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_model_that_goes_wrong_late_is_found_with_the_day():
     batches = list(days(90, slope=1.5, since=60))
     monitor = monitored(batches)
@@ -72,6 +73,7 @@ def test_a_model_that_goes_wrong_late_is_found_with_the_day():
     assert monitored(batches[:70]).alarm_ is not None
 
 
+@pytest.mark.slow
 def test_an_alarm_stays_and_right_models_raise_none():
     right = monitored(days(60))
     assert right.alarm_ is None
@@ -83,6 +85,7 @@ def test_an_alarm_stays_and_right_models_raise_none():
     assert monitor.alarm_ == summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [4, pytest.param(15, marks=pytest.mark.long)])
 def test_false_alarms_over_many_steps(n_draws):
     alarms = [
@@ -149,6 +152,7 @@ def test_steps_are_recorded_and_a_failed_one_leaves_no_trace():
         CalibrationMonitor(false_alarm_rate=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [None, ["a", "b"] * 100])
 def test_json_keeps_every_bit(by):
     batches = list(days(6, slope=1.3))
@@ -193,6 +197,7 @@ def rounded(n_days, decimals=2, odds=1.0, n_classes=2, seed=0):
         yield y, np.round(p[:, 1] if n_classes == 2 else p, decimals)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_classes", "decimals"), [(2, 2), (2, 3), (3, 2)])
 def test_rounded_probabilities_raise_no_false_alarm_and_faults_are_found(n_classes, decimals):
     options = {"decimals": decimals, "n_classes": n_classes}

@@ -81,6 +81,7 @@ def test_autocast_of_the_caller_does_not_round(data, device, name):
     assert found == pytest.approx(metric(y, proba, **options), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_sums_are_in_float64(device):
     # In float32 a sum of 2**25 halves stops at 2**24.
     there = torch.full((2**25, 2), 0.5, device=device, dtype=torch.float16)

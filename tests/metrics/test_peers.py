@@ -69,6 +69,7 @@ def test_scikit_learn():
     np.testing.assert_allclose(curve[:2], expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
 def test_torchmetrics(data, multiclass, norm):
     y, proba = data
@@ -151,6 +152,7 @@ def test_torchmetrics_gives_certain_predictions_a_bin_beyond_the_last(multiclass
     assert pytest.approx((0.97 + 3) / 4 - 3 / 4) == 0.2425
 
 
+@pytest.mark.slow
 def test_torchmetrics_stops_counting_in_float32():
     torch = pytest.importorskip("torch")
     functional = pytest.importorskip("torchmetrics.functional.classification")

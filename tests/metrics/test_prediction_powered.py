@@ -86,6 +86,7 @@ def of_draw(mean, variance, power, inclusion):
     return sum((1 / inclusion - 1) * values) / len(mean) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_agrees_with_ppi_python(metric):
     ppi = pytest.importorskip("ppi_py")
@@ -109,6 +110,7 @@ def test_agrees_with_ppi_python(metric):
     assert high - low == pytest.approx(max(width, least), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("n_wrong", [None, 0])  # without any, the variance is the expected one
 def test_the_formula_of_a_draw_without_replacement(metric, n_wrong):
@@ -158,6 +160,7 @@ def by_hand(true, of_all, of_checked, variance, rows, inclusion, groups):
     return slope, [center - half, center + half]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "slopes"), [("good", (0, 1)), ("blurred", (1, 5))])
 @pytest.mark.parametrize("n_groups", [None, 60, 3])
 def test_by_hand_where_chances_differ_and_groups_were_drawn(kind, slopes, n_groups):
@@ -207,6 +210,7 @@ def test_two_groups_are_enough_and_one_is_not():
         prediction_powered_interval(y[rows], proba, proxy, checked=rows, groups=np.zeros(400))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(
     "kind",
@@ -235,6 +239,7 @@ def test_it_holds_whatever_the_proxy_labels_are(metric, kind):
     assert np.mean(widths) <= (0.85 if kind == "good" else 1.05) * np.mean(alone)
 
 
+@pytest.mark.slow
 def test_a_draw_by_design_holds_and_is_narrower():
     held, by_design, uniform = 0, [], []
     for seed in range(60):
@@ -258,6 +263,7 @@ def test_a_draw_by_design_holds_and_is_narrower():
     assert np.mean(by_design) < 0.97 * np.mean(uniform)
 
 
+@pytest.mark.slow
 def test_groups_that_were_drawn_together():
     held = dict.fromkeys(("groups", "none"), 0)
     for seed in range(60):

@@ -14,6 +14,7 @@ def size_of(table):
     return dict(zip(table["statistic"], table["n_samples"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "auroc"), [(0.3, 0.7), (0.1, 0.8)])
 def test_beside_the_formulas_of_riley(rate, auroc):
     proba = _probabilities(None, rate, auroc)

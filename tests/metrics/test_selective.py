@@ -173,6 +173,7 @@ def test_only_the_order_of_the_confidence_counts(area):
     assert area(*case(wrong), confidence=infinite) == expected
 
 
+@pytest.mark.slow
 def test_large_samples_keep_their_digits():
     n = 1_000_000
     wrong = np.arange(n) % 10 == 0

@@ -26,6 +26,7 @@ def predictions(kind, n=40):
     return p, (rng.random(n) < p**1.5 * 0.9).astype(int), rng.uniform(0, 2, size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spread", "ends", "top"])
 @pytest.mark.parametrize("bandwidth", [0.001, 0.02, 0.2, 1.0])
 def test_exact_against_the_kernel_sum(kind, bandwidth):
@@ -34,6 +35,7 @@ def test_exact_against_the_kernel_sum(kind, bandwidth):
     assert found == pytest.approx(direct_error(p, y, weight, bandwidth), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spread", "ends", "top"])
 def test_the_error_is_its_own_bandwidth(kind):
     p, y, weight = predictions(kind)

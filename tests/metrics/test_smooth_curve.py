@@ -20,6 +20,7 @@ def naive_curve(y, proba, points, bandwidth):
     return kernel @ outcome / kernel.sum(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bandwidth", [None, 0.01, 0.1, 1.0])
 def test_the_curve_is_a_reflected_kernel_mean(bandwidth):
     y, proba = sample()
@@ -33,6 +34,7 @@ def test_the_curve_is_a_reflected_kernel_mean(bandwidth):
     np.testing.assert_allclose(curve.prob_true[near], expected[near], atol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_top_label_is_a_binary_problem():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(4), 200)
@@ -45,6 +47,7 @@ def test_the_top_label_is_a_binary_problem():
         np.testing.assert_allclose(first, second)
 
 
+@pytest.mark.slow
 def test_whole_weights_are_repetitions():
     y, proba = sample(100)
     weight = np.random.default_rng(2).integers(0, 4, 100)
@@ -56,6 +59,7 @@ def test_whole_weights_are_repetitions():
         np.testing.assert_allclose(first, second, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [200, pytest.param(2000, marks=pytest.mark.long)])
 def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     """At single confidences, over 80 new sets of labels: 90 % within four standard errors."""
@@ -75,6 +79,7 @@ def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     assert coverage.mean() < 0.96
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_one_sample(value):
     curve = smooth_reliability_curve([1], [value], random_state=0)
@@ -91,6 +96,7 @@ def test_bad_options_are_named(options):
         smooth_reliability_curve([0, 1], [0.2, 0.7], **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [10, pytest.param(40, marks=pytest.mark.long)])
 def test_a_simultaneous_band_holds_whole_curves(n_draws):
     rng = np.random.default_rng(5)

@@ -61,6 +61,7 @@ def test_few_samples_are_no_few_groups():
         calibration_test(shares, proba, n_resamples=5, groups=np.arange(12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [6, pytest.param(25, marks=pytest.mark.long)])
 def test_the_test_keeps_its_level_and_the_interval_holds(n_draws):
     rejected, held = 0, 0

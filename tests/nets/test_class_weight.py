@@ -65,6 +65,7 @@ def test_in_a_full_batch_it_is_the_class_weight_of_torch():
     np.testing.assert_allclose(net.predict_proba(X), of_torch.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_it_goes_the_way_that_logistic_regression_goes():
     class Linear(nn.Module):
         def __init__(self, n_features, n_classes):

@@ -184,6 +184,7 @@ def test_parameters_beside_an_instance_are_merged(loss):
         assert repr(instance) == before
 
 
+@pytest.mark.slow
 def test_a_loss_by_instance_class_and_name_everywhere():
     options = {"max_epochs": 1, "train_split": None}
     expected = make_net(skcalib.losses.FocalLoss, **options).fit(X, Y).predict_proba(X)

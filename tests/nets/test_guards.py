@@ -211,6 +211,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child alone")
 def test_ctrl_c_ends_a_search_in_a_process_of_its_own():
     command = [sys.executable, "-c", LONG_FIT]

@@ -38,6 +38,7 @@ def test_samples_labels_and_weights_are_combined_in_the_same_fractions():
         torch.testing.assert_close(mixed_weight[i], 0.25 * weight[i] + 0.75 * weight[j])
 
 
+@pytest.mark.slow
 def test_fractions_follow_the_beta_distribution():
     torch.manual_seed(0)
     fractions = np.array([Mixup.draw(0.4, 2).fraction for _ in range(4000)])

@@ -99,6 +99,7 @@ def test_scores_without_cache_see_the_labels_as_given():
     assert net.history[:, "again"] == net.history[:, "valid_acc"]
 
 
+@pytest.mark.slow
 def test_labels_of_any_kind_train_the_same_network():
     expected = make_net().fit(X, Y).predict_proba(X)
     for labels in (
@@ -111,6 +112,7 @@ def test_labels_of_any_kind_train_the_same_network():
         np.testing.assert_array_equal(make_net().fit(X, labels).predict_proba(X), expected)
 
 
+@pytest.mark.slow
 def test_classes_may_be_given_in_another_order():
     order = [1, 2, 0]
     net = make_net(classes=["dog", "eel", "cat"], max_epochs=15).fit(X, NAMES)
@@ -119,6 +121,7 @@ def test_classes_may_be_given_in_another_order():
     np.testing.assert_array_equal(net.predict_proba(X), plain.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_input_types_train_the_same_network():
     names = [f"f{i}" for i in range(X.shape[1])]
     frame = pd.DataFrame(X.astype(np.float64), columns=names)
@@ -234,6 +237,7 @@ def test_pickle_and_frozen_estimator():
     np.testing.assert_array_equal(frozen.predict(X), net.predict(X))
 
 
+@pytest.mark.slow
 def test_grid_search_in_two_processes_over_the_criterion():
     search = GridSearchCV(
         make_net(max_epochs=1), {"criterion__label_smoothing": [0.0, 0.5]}, cv=2, n_jobs=2
@@ -279,6 +283,7 @@ def test_early_stopping_and_other_callbacks_work():
     assert len(net.history) < 10
 
 
+@pytest.mark.slow
 def test_torch_datasets_as_input():
     data = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
     expected = make_net().fit(X, Y).predict_proba(X)
@@ -482,6 +487,7 @@ def test_predict_nonlinearity_of_the_user_is_kept():
     np.testing.assert_allclose(net.predict_proba(X), net.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_module_with_several_outputs():
     class Two(MLP):
         def forward(self, X):
@@ -520,6 +526,7 @@ def test_labels_of_another_kind_are_told():
         net.partial_fit(X, Y)
 
 
+@pytest.mark.slow
 def test_grid_search_over_slices_of_a_dataset():
     data = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
     search = GridSearchCV(make_net(max_epochs=1), {"lr": [0.1, 0.01]}, cv=2, error_score="raise")
@@ -535,6 +542,7 @@ def test_difficulty_aware_training_end_to_end():
     assert aware.estimator_.criterion_.alpha == 0.3
 
 
+@pytest.mark.slow
 def test_defaults_train_on_all_samples():
     net = CalibratedNetClassifier(MLP, random_state=0).fit(X, Y)
     assert len(net.history) == 50
@@ -565,6 +573,7 @@ def test_missing_labels():
             make_net().fit(X, np.where(Y == 0, missing, NAMES.astype(object)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"module__dropout": 0.5, "mixup_alpha": 0.3}])
 def test_threads_give_the_nets_of_one_after_the_other(options):
     def proba(seed):
@@ -630,6 +639,7 @@ def test_an_output_without_logits_is_named(output):
         CalibratedNetClassifier(Odd).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_bools_reach_the_batches_as_numbers():
     kinds = set()
 

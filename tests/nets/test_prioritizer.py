@@ -124,6 +124,7 @@ def test_random_samples_differ_from_epoch_to_epoch_and_need_no_forward_pass():
     assert not np.array_equal(first[2], first[3])
 
 
+@pytest.mark.slow
 def test_random_samples_make_no_use_of_a_target():
     target = FrozenEstimator(LogisticRegression().fit(X, Y))
     selector = MaxEntropySelector(fraction=0.2, criterion="random")
@@ -177,6 +178,7 @@ def test_warm_start_counts_the_epochs_on():
     assert net.history[:, "samples_seen"] == [150, 150, 30, 30]
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_selector_leaves_the_original_alone():
     selector = MaxEntropySelector()
     search = GridSearchCV(
@@ -248,6 +250,7 @@ def test_chosen_samples_of_every_epoch_are_kept():
     assert not hasattr(net.prioritizer, "selected_")
 
 
+@pytest.mark.slow
 def test_soft_choice_draws_anew_in_every_epoch_in_proportion_to_the_scores():
     scores = np.where(np.arange(150) < 75, 9.0, 1.0)
     selector = MaxEntropySelector(n_samples=30, sampling="soft")
@@ -266,6 +269,7 @@ def test_scores_to_draw_by_must_not_be_negative():
         make_net(selector=selector, target=np.linspace(-1, 1, 150)).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_scores_given_to_fit_are_split_by_folds():
     # The same numbers as a `target` that is cut by hand for every fold.
     scores = np.random.RandomState(0).rand(150, 3)

@@ -36,6 +36,7 @@ def test_a_fresh_net_predicts_as_the_saved_one(tmp_path, labels):
     assert again.score(X, labels) == net.score(X, labels)
 
 
+@pytest.mark.slow
 def test_another_process_predicts_as_the_saved_net(tmp_path):
     net = make_net().fit(X, NAMES)
     net.save(tmp_path / "net.pt")
@@ -59,6 +60,7 @@ def test_names_of_columns_are_kept(tmp_path):
         net.predict(frame[list("dcba")])
 
 
+@pytest.mark.slow
 def test_a_loaded_net_can_be_trained_further(tmp_path):
     make_net(max_epochs=50).fit(X, NAMES).save(tmp_path / "net.pt")
     net = make_net().load(tmp_path / "net.pt")
@@ -215,6 +217,7 @@ COMPILED = {"compile": True, "compile__backend": "eager"}
 compiling = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
 
 
+@pytest.mark.slow
 @compiling
 @pytest.mark.parametrize("loaded", [{}, COMPILED], ids=["to plain", "to compiled"])
 @pytest.mark.parametrize("saved", [{}, COMPILED], ids=["plain", "compiled"])

@@ -110,6 +110,7 @@ def test_axes_of_a_closed_figure_are_drawn_on(example, tmp_path):
     assert (tmp_path / "figure.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @every_display
 def test_six_subplots_of_a_constrained_figure(example):
     figure, axes = plt.subplots(2, 3, figsize=(9, 7), layout="constrained")

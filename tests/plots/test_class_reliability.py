@@ -73,6 +73,7 @@ def test_classes_of_few_samples_rank_last(n_samples):
     assert others == sorted(others, key=lambda k: -errors[k])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_classes", "n_columns", "shape"),
     [(2, None, (1, 2)), (4, None, (1, 4)), (6, None, (2, 4)), (5, 2, (3, 2)), (3, 1, (3, 1))],

@@ -75,6 +75,7 @@ def test_the_upper_axis_has_the_costs():
         assert float(label) == pytest.approx((1 - t) / t, rel=0.01)
 
 
+@pytest.mark.slow
 def test_rare_events_have_a_logarithmic_axis():
     rng = np.random.default_rng(0)
     proba = rng.beta(0.05, 5, 5000)
@@ -85,6 +86,7 @@ def test_rare_events_have_a_logarithmic_axis():
     display.figure_.canvas.draw()
 
 
+@pytest.mark.slow
 def test_from_estimator():
     X, y = load_breast_cancer(return_X_y=True)
     model = LogisticRegression(max_iter=5000).fit(X[::2], y[::2])

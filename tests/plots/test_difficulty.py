@@ -120,6 +120,7 @@ def test_without_errors_or_without_right_answers(y_pred):
     display.figure_.canvas.draw()
 
 
+@pytest.mark.slow
 def test_two_curves_share_axes():
     y_true, y_pred, difficulty = _predictions()
     first = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty, name="one")

@@ -136,6 +136,7 @@ def test_masked_difficulty_is_refused():
         HardestSamplesDisplay.from_predictions(_images(2), difficulty)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 7, 16, 17])
 def test_no_sample_is_shown_twice(n_samples):
     """Before, up to sixteen samples were the hardest and the easiest at once."""
@@ -237,6 +238,7 @@ def test_samples_may_be_lists_of_numbers():
     assert lines_of(display.axes_[0, 0])[1] == ["1", "1", "3", "4"]
 
 
+@pytest.mark.slow
 def test_label_issues_are_shown_by_their_arrays():
     X, y = load_wine(return_X_y=True)
     given, _ = flip_labels(y, fraction=0.1, random_state=0)
@@ -266,6 +268,7 @@ def test_samples_are_named_as_in_the_index_of_the_user():
     assert [title[:2] for title in titles] == ["#a", "#c", "#d", "#b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(20, 20), (15, 20), (30, 20)])
 @pytest.mark.parametrize(("n_columns", "name"), [(2, None), (4, "digits"), (None, None)])
 def test_images_fill_their_cells_and_captions_stand_between(shape, n_columns, name):
@@ -311,6 +314,7 @@ def test_lines_of_a_table_end_within_their_axes(width):
     assert len(lines_of(display.axes_[0, 0])[0]) == (3 if width > 5 else 2)
 
 
+@pytest.mark.slow
 def test_as_many_lines_as_there_is_room_for():
     texts = [f"text {k}" for k in range(40)]
     for height in (2, 3, 4):

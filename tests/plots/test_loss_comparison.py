@@ -91,6 +91,7 @@ def test_long_names_leave_the_scores_most_of_the_width(n_methods, n_lines):
     assert all(a.y0 >= b.y1 - 2 for a, b in itertools.pairwise(extents))
 
 
+@pytest.mark.slow
 def test_rows_of_a_new_figure_have_room():
     for n_methods in (1, 2, 9):
         display = LossComparisonDisplay.from_scores({f"{k}": [1, 2] for k in range(n_methods)})

@@ -102,6 +102,7 @@ def test_so_many_letters_fit_along_the_axes(vertical, size, dpi, font_size):
             assert display._inches() == pytest.approx(box.height / dpi)
 
 
+@pytest.mark.slow
 def test_facts_of_wide_axes_alone():
     y, proba = np.tile([0, 1, 1], 40), np.tile([0.2, 0.6, 0.9], 40)
     display = plots.ReliabilityDisplay.from_predictions(y, proba, interval=False)
@@ -177,6 +178,7 @@ def displays_at_95(**options):
     ]
 
 
+@pytest.mark.slow
 def test_intervals_are_of_95_per_cent_unless_told():
     for display, expected in zip(displays_at_95(), displays_at_95(confidence_level=0.95)):
         if hasattr(display, "intervals_"):
@@ -189,6 +191,7 @@ def test_intervals_are_of_95_per_cent_unless_told():
                 np.testing.assert_array_equal(path.vertices, other.vertices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [20_000, 20_001])
 def test_from_20_000_samples_on_maps_show_cells(n_samples):
     rng = np.random.default_rng(0)

@@ -210,6 +210,7 @@ def test_bare_display():
     assert repr(display) == "ReliabilityDisplay()"
 
 
+@pytest.mark.slow
 def test_the_diagram_is_square_and_the_histogram_as_wide(data):
     for layout in (None, "constrained"):
         ax = plt.subplots(figsize=(7, 4), layout=layout)[1]
@@ -222,6 +223,7 @@ def test_the_diagram_is_square_and_the_histogram_as_wide(data):
         assert display.histogram_ax_.xaxis.label.get_window_extent().y0 > 0
 
 
+@pytest.mark.slow
 def test_a_class_of_any_name(data):
     """Before, the name was taken for a formula, and a long one ran out of the figure."""
     y, proba = data
@@ -286,6 +288,7 @@ def test_the_isotonic_curve(data, binary):
     assert counts.sum() == weight.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["isotonic", "smooth"])
 def test_a_band_of_whole_curves_is_wider_and_the_legend_says_so(data, kind):
     y, proba = data
@@ -323,6 +326,7 @@ def test_the_isotonic_curve_without_a_band(data):
     assert not display.ax_.collections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("binary", [False, True])
 def test_the_smooth_curve(data, binary):
     y, proba = data
@@ -422,6 +426,7 @@ def test_the_axes_show_the_curve_within_the_window():
     assert other.ax_.get_xlim() == other.ax_.get_ylim() == all_of_it
 
 
+@pytest.mark.slow
 def test_a_window_of_equal_confidences():
     y = np.arange(50) % 2
     display = ReliabilityDisplay.from_predictions(y, np.full(50, 0.5), zoom=0.9, interval=False)
@@ -443,6 +448,7 @@ def test_the_level_of_the_interval(data, level, shown):
     assert f"{shown:.0%} interval {low:.3f} to {high:.3f}" in title(display)
 
 
+@pytest.mark.slow
 def test_up_to_20_000_samples_have_an_interval(data, monkeypatch):
     monkeypatch.setattr("skcalib.plots._reliability.FEW_SAMPLES", 300)
     y, proba = data
@@ -464,6 +470,7 @@ def test_a_level_that_takes_more_curves_than_usual():
     assert np.sum(wide[1] - wide[0]) > np.sum(narrow[1] - narrow[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pos_label", ["no", "yes"])
 def test_the_class_of_one_column_is_named(pos_label):
     proba = np.linspace(0.05, 0.95, 60)

@@ -108,6 +108,7 @@ def test_a_wrong_base_rate_is_repaired():
     assert after == pytest.approx(y[test].mean(), abs=0.02)
 
 
+@pytest.mark.slow
 def test_method_can_be_chosen():
     X, y = data()
     model = PostHocCalibratedClassifier(LogisticRegression(), method="predict_proba").fit(X, y)
@@ -315,6 +316,7 @@ def test_an_ensemble_is_the_geometric_mean_of_the_folds(method):
     assert not hasattr(model, "estimator_")
 
 
+@pytest.mark.slow
 def test_who_predicts_by_default():
     X, y = make_classification(300, random_state=0)
     tree = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0))

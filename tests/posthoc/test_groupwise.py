@@ -39,6 +39,7 @@ def excess(truth, said, rows):
     return per_sample.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[1900, 100], [475] * 4 + [100], [100] * 20], ids=len)
 def test_a_bad_group_is_repaired_and_the_others_are_not_harmed(sizes):
     n, losses, gaps = sum(sizes), [], []
@@ -58,6 +59,7 @@ def test_a_bad_group_is_repaired_and_the_others_are_not_harmed(sizes):
     assert np.mean(gaps, axis=0)[1] < 0.6 * np.mean(gaps, axis=0)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[1000, 1000], [100] * 20], ids=len)
 def test_groups_that_do_not_differ_keep_the_common_map(sizes):
     n, differences = sum(sizes), []
@@ -73,6 +75,7 @@ def test_groups_that_do_not_differ_keep_the_common_map(sizes):
     assert np.mean(differences) < 3e-4
 
 
+@pytest.mark.slow
 def test_that_none_differs_is_as_likely_beforehand_for_any_number_of_groups():
     """Where no group differs, the posterior says so: half is not what the grid would add."""
     differ = []
@@ -168,6 +171,7 @@ def test_groups_of_two_columns_with_missing_values():
     np.testing.assert_allclose(again, proba[shuffled])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_frame", [True, False])
 def test_columns_of_a_classifier_are_groups(as_frame):
     rng = np.random.default_rng(0)

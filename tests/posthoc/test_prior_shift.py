@@ -57,6 +57,7 @@ def test_labels_of_the_new_population_tell_the_priors():
     np.testing.assert_allclose(shift.predict_proba(scores), posterior(X, frequency), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_priors_are_recovered_from_unlabeled_samples():
     estimates = []
     for seed in range(10):
@@ -106,6 +107,7 @@ def test_the_estimate_is_the_most_likely(weighted, strength):
     np.testing.assert_allclose(shift.priors_, expected / expected.sum(), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 1000])
 @pytest.mark.parametrize("sharpness", [1.0, 2.0])
 def test_without_a_shift_there_is_no_harm(n, sharpness):
@@ -129,6 +131,7 @@ def test_without_a_shift_there_is_no_harm(n, sharpness):
     assert max(harms) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["logits", "proba"])
 def test_classes_that_look_different_are_noticed_and_other_frequencies_are_not(form):
     def scores(spread, priors, seed):
@@ -243,6 +246,7 @@ def test_training_priors_are_needed_where_they_are():
     np.testing.assert_allclose(shift.ratio_, [10, 2, 1])
 
 
+@pytest.mark.slow
 def test_without_a_shift_little_harm_and_with_one_a_gain():
     # Seven classes, the rarest 1 %, of which 50 unlabeled samples hold one every second time.
     frequency = np.array([0.42, 0.25, 0.14, 0.09, 0.06, 0.03, 0.01])
@@ -354,6 +358,7 @@ def two_classes(n, frequency, rng):
     return 2 * (rng.normal(size=n) + 2 * y) - 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frequency", "n"), [(0.02, 1000), (0.3, 200)])
 def test_intervals_of_estimated_priors_hold_the_truth(frequency, n):
     rng = np.random.default_rng(3)

@@ -279,6 +279,7 @@ def test_of_many_samples_a_fifth_judges():
         assert judged == expected
 
 
+@pytest.mark.slow
 def test_the_matrix_is_drawn_to_its_diagonal_a_tenth_as_strongly():
     """Its slope off the diagonal against the penalized log-loss, by a general solver."""
     logits, y = sample(400, 3, temperature=1.0)
@@ -321,6 +322,7 @@ def test_folds_follow_from_the_samples():
         np.testing.assert_array_equal(rows, shuffled)
 
 
+@pytest.mark.slow
 def test_samples_left_out_are_no_easier_than_new_ones():
     """Folds of equal class frequencies would flatter intercepts, here by .1."""
     excess = []
@@ -372,6 +374,7 @@ def test_a_hundred_classes_with_two_samples_each():
     assert np.isfinite(stack.predict_proba(logits)).all()
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_is_hardly_changed():
     same = []
     for seed in range(20):

@@ -30,6 +30,7 @@ def people(n, seed, size=30, n_classes=6):
     return 2 * (logits[of] + noise), label[of], names[of]
 
 
+@pytest.mark.slow
 def test_the_stack_is_no_worse_than_a_temperature_for_new_people():
     differences = []
     for seed in range(6):
@@ -88,6 +89,7 @@ def test_one_group_cannot_be_judged():
         TemperatureScaling().fit(logits, y, groups=[1, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [False, True])
 def test_groups_and_equal_rows_reach_the_folds_of_the_calibrator(monkeypatch, frozen):
     seen = []
@@ -110,6 +112,7 @@ def test_groups_and_equal_rows_reach_the_folds_of_the_calibrator(monkeypatch, fr
     np.testing.assert_array_equal(np.unique(seen[-1]), np.arange(200))
 
 
+@pytest.mark.slow
 def test_a_table_twice_is_calibrated_as_the_table_with_groups():
     rows = np.append(np.arange(600), np.arange(600))
     once = PostHocCalibratedClassifier(GaussianNB()).fit(X[:600], Y[:600])

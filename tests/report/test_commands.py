@@ -200,6 +200,7 @@ class Killed(BaseException):
     """The process is dead: from now on, no call reaches the system."""
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_call_leaves_the_old_state_or_the_new_one(tmp_path, capsys, monkeypatch):
     assert monitor(tmp_path, capsys)[0] == 0
     state = tmp_path / "state.json"
@@ -241,6 +242,7 @@ def test_a_kill_at_any_call_leaves_the_old_state_or_the_new_one(tmp_path, capsys
     assert at > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "slope", "limit", "result", "status"),
     [
@@ -258,6 +260,7 @@ def test_check_decides_by_the_interval(tmp_path, capsys, n, slope, limit, result
     assert f"is {low:.4f} to {high:.4f} (95 % interval, {n} samples)" in said
 
 
+@pytest.mark.slow
 def test_check_takes_other_errors_and_refuses_limits(tmp_path, capsys):
     y, p = write(tmp_path / "p.csv", n=500)
     path = str(tmp_path / "p.csv")
@@ -277,6 +280,7 @@ def test_check_takes_other_errors_and_refuses_limits(tmp_path, capsys):
     assert refusal.endswith("got 'accuracy'.\n")
 
 
+@pytest.mark.slow
 def test_the_status_reaches_the_shell(tmp_path):
     write(tmp_path / "p.csv", n=3000, slope=4.0)
     command = [sys.executable, "-m", "skcalib", "check", "p.csv", "--max-error", ".01"]

@@ -21,6 +21,7 @@ def models():
     return y, {"sober": sober, "bold": bold}
 
 
+@pytest.mark.slow
 def test_models_on_the_same_samples_are_compared_sample_by_sample(models):
     y, probas = models
     report = CalibrationReport.compare(probas, y, title="A & B")
@@ -46,6 +47,7 @@ def test_models_on_the_same_samples_are_compared_sample_by_sample(models):
         assert measures["log_loss"]["value"] == pytest.approx(log_loss(y, proba))
 
 
+@pytest.mark.slow
 def test_every_model_stands_on_the_page_with_its_headline(models, tmp_path):
     y, probas = models
     report = CalibrationReport.compare(probas, y, title="A & B")
@@ -57,6 +59,7 @@ def test_every_model_stands_on_the_page_with_its_headline(models, tmp_path):
             assert entry["summary"]["headline"].replace("\xa0", " ") in text
 
 
+@pytest.mark.slow
 def test_equal_models_do_not_differ(models):
     y, probas = models
     report = CalibrationReport.compare({"a": probas["sober"], "b": probas["sober"]}, y)
@@ -73,6 +76,7 @@ def test_a_page_calls_equal_models_different_in_5_of_100_cases_at_most(pvalue, n
     assert set(_signs({"differences": differences}).values()) == {sign}
 
 
+@pytest.mark.slow
 def test_two_months_have_wider_intervals_than_two_models():
     first, second = (make_predictions(500, n_classes=3, random_state=seed) for seed in (0, 1))
     apart = CalibrationReport.compare(
@@ -87,6 +91,7 @@ def test_two_months_have_wider_intervals_than_two_models():
     assert not apart["paired"]
 
 
+@pytest.mark.slow
 def test_a_lower_risk_is_not_better_because_no_case_was_among_the_samples():
     y, risk = np.zeros(50, dtype=int), np.linspace(0.01, 0.05, 50)
     report = CalibrationReport.compare({"right": risk, "half": risk / 2}, y, labels=[0, 1])

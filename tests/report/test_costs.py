@@ -21,6 +21,7 @@ def report():
     return CalibrationReport.from_predictions(Y, STATED, groups=PATIENT, costs=COSTS)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_metrics(report):
     found = report.results_
     given = {"groups": PATIENT, "confidence_level": 0.99, "random_state": 0}
@@ -46,6 +47,7 @@ def test_the_numbers_are_those_of_the_metrics(report):
         assert row["cost"] == pytest.approx(expected["cost"])
 
 
+@pytest.mark.slow
 def test_the_page_says_what_acting_is_worth(report, tmp_path):
     page = report.to_markdown()
     assert "## What an error costs" in page
@@ -54,6 +56,7 @@ def test_the_page_says_what_acting_is_worth(report, tmp_path):
     assert report.to_html().count("Net benefit of acting from each probability on") >= 1
 
 
+@pytest.mark.slow
 def test_without_costs_there_is_the_validation_table_alone():
     report = CalibrationReport.from_predictions(Y, STATED)
     page = report.to_markdown()
@@ -63,6 +66,7 @@ def test_without_costs_there_is_the_validation_table_alone():
     assert report.results_["costs"] is None
 
 
+@pytest.mark.slow
 def test_costs_of_several_classes():
     proba = RNG.dirichlet([2, 2, 2], 200)
     labels = np.array([RNG.choice(3, p=row) for row in proba])
@@ -75,6 +79,7 @@ def test_costs_of_several_classes():
         CalibrationReport.from_predictions(labels, proba, act_above=0.3)
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_threshold_and_costs(tmp_path, capsys):
     path, page = tmp_path / "p.csv", tmp_path / "p.md"
     rows = [f"{y},{p}" for y, p in zip(Y, STATED)]

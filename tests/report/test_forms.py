@@ -240,6 +240,7 @@ def test_two_columns_of_labels(tmp_path):
     check(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["report", "check", "watch"])
 def test_every_command_reports_labels_that_are_predictions(command, tmp_path, capsys):
     path = tmp_path / "p.csv"
@@ -382,6 +383,7 @@ def test_answers_that_cannot_be_read_name_the_cause(tmp_path):
         read_predictions(path, prediction="pred")
 
 
+@pytest.mark.slow
 def test_every_command_takes_answers(tmp_path, capsys):
     path, state = tmp_path / "p.csv", tmp_path / "state.json"
     truth = RNG.integers(4, size=N)
@@ -397,6 +399,7 @@ def test_every_command_takes_answers(tmp_path, capsys):
     assert "Which classes?" not in page
 
 
+@pytest.mark.slow
 def test_a_page_of_answers_never_takes_a_low_confidence_for_wrong(tmp_path):
     confidence = np.clip(P, 0.01, 0.99)
     found = CalibrationReport.from_predictions(Y == 1, confidence, of_answers=True).results_
@@ -429,6 +432,7 @@ def calls_of(function, *args):
     return count
 
 
+@pytest.mark.slow
 def test_cost_is_linear_in_unused_columns(tmp_path):
     path = tmp_path / "p.csv"
     calls = []
@@ -439,6 +443,7 @@ def test_cost_is_linear_in_unused_columns(tmp_path):
     assert calls[1] < 12 * calls[0]  # 8 if linear, 64 if quadratic
 
 
+@pytest.mark.slow
 def test_bombs_are_refused_and_blank_lines_cost_nothing(tmp_path):
     path = tmp_path / "p.csv.gz"
     path.write_bytes(gzip.compress(b"label,prob_1\n" + b"0" * 10_000_000))

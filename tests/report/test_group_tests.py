@@ -27,6 +27,7 @@ def summarize(y, proba, *, high=None, **options):
     return {**found["summary"], "group_tests": found["group_tests"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("temperature", "kind", "headline"),
     [
@@ -103,6 +104,7 @@ def test_hardly_any_samples_tell_nothing(n):
     assert found["group_tests"][0]["max_undetected_error"] > 0.5
 
 
+@pytest.mark.slow
 def test_a_bad_class_of_ten_is_in_the_headline():
     y, proba, _ = make_predictions(4000, n_classes=10, scale=4.0, random_state=0)
     proba[:, 3] *= 4
@@ -123,6 +125,7 @@ def test_errors_that_cancel_are_found():
     assert "Where it says 10 % for class 1, 10 % on average, 50 % are (" in found["explanation"]
 
 
+@pytest.mark.slow
 def test_a_few_large_risks_that_are_twice_too_high_are_found():
     # Two of a hundred are off, by more than ten points; the average of all is not.
     rng = np.random.default_rng(0)
@@ -133,6 +136,7 @@ def test_a_few_large_risks_that_are_twice_too_high_are_found():
         assert found["kind"] in ("uneven", "overstated")
 
 
+@pytest.mark.slow
 def test_errors_that_cancel_within_the_answers_of_a_class_are_found():
     rng = np.random.default_rng(0)
     n, says = 30_000, np.tile([0.6, 0.9], 15_000)
@@ -148,6 +152,7 @@ def test_errors_that_cancel_within_the_answers_of_a_class_are_found():
     assert any(test["of"] == "answers" and test["proba_range"] for test in entry["tests"])
 
 
+@pytest.mark.slow
 def test_ranges_and_p_values_agree():
     for gap in (0, 0.1, 0.2):
         y, proba, groups = group_of_three(900, gap)
@@ -159,6 +164,7 @@ def test_ranges_and_p_values_agree():
             assert inside or entry["significant"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [1, 2, 8])
 def test_half_of_the_level_is_for_all_samples_and_the_other_half_for_the_groups(n_groups):
     rng = np.random.default_rng(2)
@@ -173,6 +179,7 @@ def test_half_of_the_level_is_for_all_samples_and_the_other_half_for_the_groups(
     assert found[first]["pvalue"] == pytest.approx(min(1, least[first] / shares[first]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [12, pytest.param(60, marks=pytest.mark.long)])
 def test_few_calibrated_models_are_accused(n_draws):
     accused = 0
@@ -183,6 +190,7 @@ def test_few_calibrated_models_are_accused(n_draws):
     assert accused <= binom.isf(0.004, n_draws, 0.01)  # .6 of 60 are expected
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_summary():
     y, proba, groups = group_of_three(900, 0.15, seed=1)
     report = CalibrationReport.from_predictions(y, proba, **groups)
@@ -194,6 +202,7 @@ def test_the_page_shows_the_summary():
     assert any("| off: for site = b it says" in html.unescape(line) for line in rows)
 
 
+@pytest.mark.slow
 def test_where_all_samples_are_off_the_groups_come_second():
     y, proba, _ = make_predictions(1200, n_classes=3, temperature=2.0, random_state=0)
     report = CalibrationReport.from_predictions(y, proba, by=np.arange(1200) % 2)
@@ -204,6 +213,7 @@ def test_where_all_samples_are_off_the_groups_come_second():
     assert "1. **Then look at" not in text
 
 
+@pytest.mark.slow
 def test_a_group_that_calibration_leaves_off_comes_after_it():
     y, proba, groups = group_of_three(3000, 0.25, seed=1)
     sharp = proba**3 / (proba**3 + (1 - proba) ** 3)
@@ -235,6 +245,7 @@ def test_a_column_that_is_wrong_at_its_values_is_named():
     assert "2" in [entry["name"] for entry in found["group_tests"] if entry["significant"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tolerance", "kind"), [(0.05, "negligible"), (0.005, "understated")])
 def test_off_by_more_than_chance_is_not_off_enough_to_matter(tolerance, kind):
     rng = np.random.default_rng(0)
@@ -253,6 +264,7 @@ def test_a_tolerance_outside_its_range_is_refused():
         CalibrationReport.from_predictions([0, 1], [0.2, 0.8], tolerance=5)
 
 
+@pytest.mark.slow
 def test_the_largest_story_leads():
     # Off by few points on average; the log-loss is several times what calibration leaves of it.
     rng = np.random.default_rng(0)
@@ -265,6 +277,7 @@ def test_the_largest_story_leads():
     assert headline.startswith("Calibrating takes away most of its log-loss: from")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_rows_in_another_order_are_no_case_for_a_calibrator(n_classes):
     rng = np.random.default_rng(n_classes)
@@ -282,6 +295,7 @@ def test_rows_in_another_order_are_no_case_for_a_calibrator(n_classes):
     assert "Calibrate it" not in text
 
 
+@pytest.mark.slow
 def test_a_weak_model_that_is_too_sure_is_still_a_case_for_a_calibrator():
     rng = np.random.default_rng(0)
     true = rng.beta(4, 4, size=1500)
@@ -291,6 +305,7 @@ def test_a_weak_model_that_is_too_sure_is_still_a_case_for_a_calibrator():
     assert found["calibrators"]["best"] == "StackedCalibration"
 
 
+@pytest.mark.slow
 def test_a_page_that_advises_to_calibrate_gives_no_all_clear():
     # Right wherever the page looks by itself is made up here: only the calibrator gains.
     y, proba, _ = make_predictions(8000, random_state=1)
@@ -303,6 +318,7 @@ def test_a_page_that_advises_to_calibrate_gives_no_all_clear():
     assert "from 0.620 to 0.610" in found["headline"]
 
 
+@pytest.mark.slow
 def test_an_undecided_page_says_what_it_would_have_found():
     y, proba, _ = make_predictions(500, n_classes=2, random_state=3)
     report = CalibrationReport.from_predictions(y, proba)
@@ -322,6 +338,7 @@ def test_an_undecided_page_says_what_it_would_have_found():
     assert power["probability"] == pytest.approx(rejected, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_page_that_is_decided_says_nothing_of_power():
     y, proba, _ = make_predictions(2000, temperature=2.0, random_state=0)
     assert CalibrationReport.from_predictions(y, proba).results_["summary"]["power"] is None

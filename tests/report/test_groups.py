@@ -24,6 +24,7 @@ def names_and_sizes(predictions, groups):
     return dict(zip(found.names, np.bincount(found.codes).tolist()))
 
 
+@pytest.mark.slow
 def test_every_group_has_predictions_and_observations(predictions):
     y, proba = predictions
     names = np.repeat(["a", "b", "c"], [150, 150, 100])
@@ -38,6 +39,7 @@ def test_every_group_has_predictions_and_observations(predictions):
         assert view["observed"]["value"] == pytest.approx(correct[members].mean())
 
 
+@pytest.mark.slow
 def test_several_columns_are_all_tested(predictions):
     frame = pd.DataFrame({"site": np.arange(400) % 2, "day": np.arange(400) % 3})
     results = CalibrationReport.from_predictions(*predictions, by=frame).results_
@@ -45,6 +47,7 @@ def test_several_columns_are_all_tested(predictions):
     assert columns == ["site"] * 2 + ["day"] * 3
 
 
+@pytest.mark.slow
 def test_frames_of_others_are_read_by_name(predictions):
     class Frame:  # as of polars, which has no `items`
         columns = ("site", "day")
@@ -105,6 +108,7 @@ def patients(n, size, seed, off=0.0):
     return (rng.random(n * size) < rate).astype(int), stated.repeat(size), names
 
 
+@pytest.mark.slow
 def test_samples_that_belong_together_accuse_no_calibrated_model():
     accused = np.zeros(2)
     for seed in range(12):
@@ -116,6 +120,7 @@ def test_samples_that_belong_together_accuse_no_calibrated_model():
     assert accused[1] <= 1
 
 
+@pytest.mark.slow
 def test_groups_widen_every_number():
     y, p, names = patients(100, 6, 0, off=0.15)
     blind, grouped = (
@@ -145,6 +150,7 @@ def test_groups_widen_every_number():
     assert loss[1]["high"] - loss[1]["low"] > loss[0]["high"] - loss[0]["low"]
 
 
+@pytest.mark.slow
 def test_a_column_of_a_file_names_the_groups(tmp_path):
     pd = pytest.importorskip("pandas")
     y, p, names = patients(60, 8, 3)
@@ -160,6 +166,7 @@ def test_a_column_of_a_file_names_the_groups(tmp_path):
     assert (tmp_path / "r.md").exists()
 
 
+@pytest.mark.slow
 def test_parts_that_are_one_group_each_cannot_be_told(predictions):
     sites = np.arange(400) % 7
     found = CalibrationReport.from_predictions(*predictions, by=sites, groups=sites).results_
@@ -167,6 +174,7 @@ def test_parts_that_are_one_group_each_cannot_be_told(predictions):
     assert not any(entry["significant"] or entry["calibrated"] for entry in parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [1, 2, 4])
 def test_few_groups_are_too_few_to_try_calibrators(predictions, n_groups):
     report = CalibrationReport.from_predictions(*predictions, groups=np.arange(400) % n_groups)
@@ -175,6 +183,7 @@ def test_few_groups_are_too_few_to_try_calibrators(predictions, n_groups):
     assert "that takes 50 samples, in 5 groups and two classes among them" in report.to_markdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "n_groups"),
     [

@@ -43,6 +43,7 @@ def binary():
     return CalibrationReport.from_predictions(names[y], proba, labels=names, images=texts)
 
 
+@pytest.mark.slow
 def test_page_loads_nothing_and_runs_nothing(html):
     page = read_page(html)
     tags = [tag for tag, _ in page.elements]
@@ -68,6 +69,7 @@ def test_labels_are_shown_letter_by_letter(html):
         assert name in page.text
 
 
+@pytest.mark.slow
 def test_drawings_show_labels_letter_by_letter(binary):
     page = read_page(binary._repr_html_())
     # matplotlib wraps a long name; the first letters stand in the drawing nevertheless.
@@ -76,6 +78,7 @@ def test_drawings_show_labels_letter_by_letter(binary):
     assert any("<img src=x> $x$" in text for text in page.texts)
 
 
+@pytest.mark.slow
 def test_names_of_elements_are_unique(report, html, binary):
     together = html + binary._repr_html_()
     names = [a["id"] for _, a in read_page(together).elements if "id" in a]
@@ -84,6 +87,7 @@ def test_names_of_elements_are_unique(report, html, binary):
         assert "".join(name) in names
 
 
+@pytest.mark.slow
 def test_styles_touch_the_report_alone(report):
     styles = read_page(report._repr_html_()).styles
     assert styles
@@ -104,6 +108,7 @@ def test_drawings_take_the_colors_of_the_page(html):
         assert "<style" not in drawing
 
 
+@pytest.mark.slow
 def test_large_report_is_small(tmp_path):
     y, proba, _ = make_predictions(10_000, n_classes=10, random_state=0)
     images = np.random.default_rng(0).integers(0, 255, (10_000, 32, 32, 3), dtype=np.uint8)
@@ -111,6 +116,7 @@ def test_large_report_is_small(tmp_path):
     assert (tmp_path / "report.html").stat().st_size < 400_000
 
 
+@pytest.mark.slow
 def test_page_does_not_depend_on_the_style_of_the_user(report):
     import matplotlib as mpl
 
@@ -119,6 +125,7 @@ def test_page_does_not_depend_on_the_style_of_the_user(report):
         assert report._repr_html_() == expected
 
 
+@pytest.mark.slow
 def test_labels_that_no_screen_shows_are_shown_as_codes(tmp_path):
     names = np.array(["nul\x00", "esc\x1b[31m", "half\ud83d"], dtype=object)
     y, proba, _ = make_predictions(90, n_classes=3, random_state=0)
@@ -132,6 +139,7 @@ def test_labels_that_no_screen_shows_are_shown_as_codes(tmp_path):
         assert "half" + r"\ud83d" in text.replace("&#92;", "\\")
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_written_leaves_the_old_one(report, tmp_path, monkeypatch):
     path = tmp_path / "r.html"
     path.write_text("old")
@@ -160,6 +168,7 @@ def test_the_first_screen_is_open_and_the_rest_is_folded(html):
             assert attributes["tabindex"] == "0"
 
 
+@pytest.mark.slow
 def test_the_title_is_that_of_the_page(tmp_path):
     y, proba, _ = make_predictions(60, random_state=0)
     report = CalibrationReport.from_predictions(y, proba, title="Tumors & more")
@@ -178,6 +187,7 @@ def test_the_page_lays_itself_out_by_its_own_width_and_takes_the_color_mode_of_i
     assert system < style.index('[data-theme="light"]') < style.index('[data-theme="dark"]')
 
 
+@pytest.mark.slow
 def test_a_verdict_stands_in_its_row_and_for_a_narrow_box_under_it():
     y, proba, _ = make_predictions(600, n_classes=3, random_state=0)
     html = CalibrationReport.from_predictions(y, proba)._repr_html_()

@@ -31,6 +31,7 @@ AS_THEY_ARE = [
 SIDE_BY_SIDE = {name: f"\u2068{name}\u2069" for name in ("עברית", "می\u200cخواهم")}
 
 
+@pytest.mark.slow
 def test_tables_have_rows_of_one_length():
     y, proba, _ = make_predictions(200, n_classes=3, random_state=0)
     report = CalibrationReport.from_predictions(HOSTILE[y], proba, labels=HOSTILE)
@@ -45,6 +46,7 @@ def test_tables_have_rows_of_one_length():
     assert len(lengths) > 20
 
 
+@pytest.mark.slow
 def test_labels_are_shown_letter_by_letter():
     y, proba, _ = make_predictions(200, n_classes=3, random_state=0)
     text = CalibrationReport.from_predictions(HOSTILE[y], proba, labels=HOSTILE).to_markdown()
@@ -55,6 +57,7 @@ def test_labels_are_shown_letter_by_letter():
         assert name.replace("\n", "\\n") in html.unescape(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["class", "group"])
 def test_names_that_look_alike_stay_apart(part):
     names = [*ALIKE, *AS_THEY_ARE]
@@ -79,6 +82,7 @@ def test_names_that_look_alike_stay_apart(part):
     assert {"café", r"cafe\u0301", r"\u2068a\u2069"} <= shown
 
 
+@pytest.mark.slow
 def test_names_of_models_that_look_alike_stay_apart():
     y, proba, _ = make_predictions(100, n_classes=2, random_state=0)
     models = {"a\nb": proba, "a b": proba, "\ud83d|": proba, "é": proba, "e\u0301": proba}
@@ -89,6 +93,7 @@ def test_names_of_models_that_look_alike_stay_apart():
     assert report._repr_html_().encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["class", "group", "model"])
 def test_names_from_right_to_left_turn_no_sentence(kind):
     y, proba, _ = make_predictions(600, n_classes=2, random_state=0)

@@ -288,6 +288,7 @@ class Finder:
         self.label_proba_ = label_proba
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 10.0])
 def test_the_interval_is_wider_by_that_of_the_wrong_labels(shift):
     data = made(200)
@@ -466,6 +467,7 @@ def test_independent_intervals_are_taken_apart_by_their_sides():
     assert found["high"] == pytest.approx(0.3 + np.hypot(0.04, 0.03))
 
 
+@pytest.mark.slow
 def test_several_comparisons_share_the_level():
     y, proba, _ = make_predictions(100, n_classes=3, random_state=0)
     models = {name: proba ** (1 + k / 3) for k, name in enumerate("abc")}
@@ -601,6 +603,7 @@ def pages(tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 def test_every_way_to_a_page_takes_seed_0_and_prints_nothing(pages):
     for page in pages.values():
         assert page.results_["method"]["random_state"] == 0

@@ -113,6 +113,7 @@ def test_index_of_r_has_no_place_in_the_header(frame, tmp_path):
     np.testing.assert_array_equal(read_predictions(path)["y_proba"], expected)
 
 
+@pytest.mark.slow
 def test_words_among_many_numbers_are_named(binary, tmp_path):
     """pandas reads long files in pieces, each of which may have a type of its own."""
     long = pd.concat([binary] * 4000, ignore_index=True).astype({"0": object})
@@ -184,6 +185,7 @@ def test_integers_are_classes_in_the_order_given(frame, tmp_path):
     pd.testing.assert_frame_equal(proba, frame[list(NAMES)])
 
 
+@pytest.mark.slow
 def test_groups_and_weights_may_have_gaps_and_be_many(frame, tmp_path):
     given = frame.assign(
         weight=np.tile([1, 2], 60),
@@ -202,6 +204,7 @@ def test_groups_and_weights_may_have_gaps_and_be_many(frame, tmp_path):
     assert report.results_["overview"]["total_weight"] == 180
 
 
+@pytest.mark.slow
 def test_file_gives_the_report_of_its_columns(frame, tmp_path):
     path = tmp_path / "p.csv"
     frame.to_csv(path, index=False)
@@ -295,6 +298,7 @@ def test_empty_lines_hold_nothing(frame, tmp_path):
     np.testing.assert_array_equal(read_predictions(path)["y_proba"], expected)
 
 
+@pytest.mark.slow
 def test_command_writes_a_page(frame, tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
@@ -311,6 +315,7 @@ def test_command_writes_a_page(frame, tmp_path):
     assert "<h1>Pets</h1>" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_command_writes_markdown_of_one_column(frame, tmp_path, capsys):
     y = np.where(frame["label"] == "cat", "cat", "other")
     path, page = tmp_path / "p.csv", tmp_path / "page.md"
@@ -329,6 +334,7 @@ def test_missing_file_is_refused(tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_folder_that_does_not_exist_is_refused(frame, tmp_path, capsys):
     path, page = tmp_path / "p.csv", tmp_path / "none" / "page.md"
     frame.to_csv(path)
@@ -405,6 +411,7 @@ def test_what_is_wrong_with_a_parquet_file_is_said(binary, tmp_path):
         read_predictions(path)
 
 
+@pytest.mark.slow
 def test_the_command_reads_parquet_and_tells_what_it_is_at(binary, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     path, output = tmp_path / "p.parquet", tmp_path / "r.md"

@@ -39,6 +39,7 @@ def report(predictions):
     return CalibrationReport.from_predictions(*predictions)
 
 
+@pytest.mark.slow
 def test_results_are_those_of_the_metrics(predictions, report):
     results = report.results_
     view = results["calibration"]["views"]["top_label"]
@@ -57,6 +58,7 @@ def test_results_are_those_of_the_metrics(predictions, report):
         assert not entry["kept"] or entry["error_rate"] == pytest.approx(wrong[answered].mean())
 
 
+@pytest.mark.slow
 def test_page_and_markdown_show_the_results(report):
     page = read_page(report._repr_html_()).text
     markdown = html.unescape(report.to_markdown()).replace("\xa0", " ")
@@ -93,6 +95,7 @@ def test_an_estimate_outside_its_interval_is_explained(report):
     assert "of the predicted class lies outside its interval, and that is no mistake" in text
 
 
+@pytest.mark.slow
 def test_results_can_be_written_as_json(report):
     again = json.loads(json.dumps(report.results_))
     assert CalibrationReport(again)._repr_html_() == report._repr_html_()
@@ -104,6 +107,7 @@ def test_notebook_finds_a_page_and_a_line_of_text(report):
     assert repr(report) == f"CalibrationReport: {report.results_['summary']['headline']}"
 
 
+@pytest.mark.slow
 def test_same_input_gives_the_same_report(predictions, report):
     again = CalibrationReport.from_predictions(*predictions).results_
     of_time = {"method"}
@@ -123,6 +127,7 @@ def without_method(report):
     return {name: value for name, value in report.results_.items() if name != "method"}
 
 
+@pytest.mark.slow
 def test_two_columns_and_one_give_the_same_report(binary):
     y, proba = binary
     both = CalibrationReport.from_predictions(y, proba)
@@ -140,6 +145,7 @@ def test_two_columns_and_one_give_the_same_report(binary):
     )
 
 
+@pytest.mark.slow
 def test_names_of_labels_change_no_number(binary):
     y, proba = binary
     numbers = CalibrationReport.from_predictions(y, proba).results_
@@ -150,6 +156,7 @@ def test_names_of_labels_change_no_number(binary):
     assert texts["overview"]["classes"] == ["benign", "malignant"]
 
 
+@pytest.mark.slow
 def test_positive_class_by_name(binary):
     y, proba = binary
     names = np.array(["benign", "malignant"])[y]
@@ -158,6 +165,7 @@ def test_positive_class_by_name(binary):
     assert "probability of class benign" in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_weighted_values_are_those_of_repeated_samples(predictions):
     y, proba = predictions
     y, proba = y[:200], proba[:200]
@@ -196,6 +204,7 @@ def _flat(value):
     return [value] if isinstance(value, int | float) else []
 
 
+@pytest.mark.slow
 def test_samples_of_weight_0_do_not_count(predictions):
     y, proba = predictions
     kept = np.arange(len(y)) % 3 > 0
@@ -210,6 +219,7 @@ def test_samples_of_weight_0_do_not_count(predictions):
     assert numbers == np.flatnonzero(kept)[expected].tolist()
 
 
+@pytest.mark.slow
 def test_estimator_and_its_predictions_give_the_same_numbers():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -279,6 +289,7 @@ def test_endings_may_be_capital(report, tmp_path):
     assert (tmp_path / "r.MD").read_text(encoding="utf-8").startswith("# ")
 
 
+@pytest.mark.slow
 def test_sparse_features_are_those_of_the_classifier():
     rng = np.random.default_rng(0)
     X, y = rng.poisson(1.0, size=(60, 5)).astype(float), np.tile([0, 1], 30)
@@ -299,6 +310,7 @@ def test_errors_of_from_estimator_speak_of_y():
         CalibrationReport.from_estimator(model, X, y + 1)
 
 
+@pytest.mark.slow
 def test_the_page_is_returned_as_text_or_written(report, tmp_path):
     page = report.to_html()
     assert page.startswith("<!DOCTYPE html>")
@@ -315,6 +327,7 @@ def predicted_labels(n, n_classes, seed=0):
     return proba.argmax(axis=1), proba
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("form", ["plain", "named", "one column", "groups", "weights"])
 def test_labels_that_are_predictions_lead_the_page(n_classes, form):
@@ -353,6 +366,7 @@ def test_labels_that_are_predictions_lead_the_page(n_classes, form):
     assert "## What to do" not in found.to_markdown()
 
 
+@pytest.mark.slow
 def test_a_model_that_may_be_right_in_all_rows_is_no_source_of_its_labels():
     y, proba = predicted_labels(300, 3)
     # Chance allows it: of so sure a model, .6 errors are expected.
@@ -366,6 +380,7 @@ def test_a_model_that_may_be_right_in_all_rows_is_no_source_of_its_labels():
         assert not found["alignment"]
 
 
+@pytest.mark.slow
 def test_a_classifier_that_gets_its_own_answers_is_named():
     X, y = load_iris(return_X_y=True)
     model = GaussianNB(var_smoothing=1.0).fit(X, y)
@@ -373,6 +388,7 @@ def test_a_classifier_that_gets_its_own_answers_is_named():
     assert "The labels are predictions" in repr(found)
 
 
+@pytest.mark.slow
 def test_the_promise_after_calibration_is_that_of_the_class_it_names():
     y, proba, _ = make_predictions(2400, n_classes=4, temperature=3.0, random_state=0)
     page = CalibrationReport.from_predictions(y, proba).results_

@@ -58,6 +58,7 @@ def _data(path):
     return json.loads(found[0]), html
 
 
+@pytest.mark.slow
 def test_the_file_does_not_know_what_is_suggested_for_random_checks(digits, finder, tmp_path):
     X = digits[0]
     suspects = np.flatnonzero(finder.issues_["is_issue"])
@@ -88,6 +89,7 @@ def test_which_samples_without_being_told(digits, finder):
     assert repr(page) == "LabelReviewPage: Check 30 labels"
 
 
+@pytest.mark.slow
 def test_everything_is_data_and_nothing_is_loaded(digits, tmp_path):
     finder = _named(digits, NASTY)
     X = digits[0]
@@ -109,6 +111,7 @@ def test_everything_is_data_and_nothing_is_loaded(digits, tmp_path):
     assert page._repr_html_().count("<") == 2  # one element, the page as its attribute
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["array", "pillow", "file"])
 def test_500_photographs_take_less_than_20_mb(kind, tmp_path):
     from PIL import Image
@@ -334,6 +337,7 @@ def test_two_classes_and_a_browser_that_keeps_nothing(tmp_path):
         assert tab.problems() == []
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_read_is_a_text_on_the_page(tmp_path):
     X, y = load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
@@ -351,6 +355,7 @@ def test_an_image_that_cannot_be_read_is_a_text_on_the_page(tmp_path):
         assert name in sample["text"]
 
 
+@pytest.mark.slow
 def test_a_table_of_pyarrow_is_shown_row_by_row():
     arrow = pytest.importorskip("pyarrow")
     X, y = load_digits(return_X_y=True)

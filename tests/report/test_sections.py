@@ -38,6 +38,7 @@ def digits():
     return report.results_, X[1::2], given, flipped, model, scorer, data.images[1::2]
 
 
+@pytest.mark.slow
 def test_hardest_samples_are_those_of_the_scorer(digits):
     results, X, given, _, model, scorer, _ = digits
     difficulty = scorer.difficulty(X, given)
@@ -69,6 +70,7 @@ def test_suspected_labels_are_mostly_wrong_and_named_first(digits):
         assert entry["label"] == given[entry["sample"]] != entry["suggested_label"]
 
 
+@pytest.mark.slow
 def test_labels_are_not_assessed_by_the_probabilities_alone():
     y, proba, _ = make_predictions(200, n_classes=3, random_state=0)
     report = CalibrationReport.from_predictions(y, proba)
