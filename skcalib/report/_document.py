@@ -267,11 +267,24 @@ class Document:
 
 # Render a document as HTML (an element or a whole page) or as Markdown without pictures.
 
-# Characters with a meaning in Markdown, in HTML or on sites that show Markdown: $ for formulas, @
-# and # for people and issues, : for addresses.
-SPECIAL = "\\`*_[]<>#|&$~@:"
-# The dot makes a link of an address without a colon.
-_MEANT = re.compile(rf"[{re.escape(SPECIAL)}]|(?<=www)\.", re.IGNORECASE)
+# What has a meaning in Markdown, in HTML or on sites that show Markdown, only where it has one:
+# $ for formulas, @ and # for people and issues, : for addresses and emoji.
+_MEANT = re.compile(
+    r"""
+    [`|$~\[\]]
+    | \\(?=[!-/:-@\[-`{-~]|$)  # before punctuation
+    | (?<!\s)\* | \*(?!\s)  # but not between spaces
+    | (?<![^\W_])_ | _(?![^\W_])  # but not within a word
+    | <(?=[A-Za-z/!?])
+    | &(?=\#?\w+;)
+    | [@\#](?=\w)
+    | :(?=//|[\w+-]+:) | (?<=mailto): | (?<=xmpp):
+    | (?<=www)\.  # makes a link of an address without a colon
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+# At the beginning of a paragraph: items of a list, quotes, headings and rules.
+_MEANT_FIRST = re.compile(r"^[-+=>#]|^\d+[.)](?=\s)")
 # A color that no display uses; it is replaced by the page's text color, light or dark.
 INK = "#010203"
 # Between the numbers of a chart, of which there are at most six.
@@ -348,10 +361,19 @@ def _place_chart(chart: Chart) -> dict[str, Any]:
     return {"ticks": ticks, "rows": rows}
 
 
-def escape(text: str) -> str:
-    """Return text for Markdown, on one line and with special characters escaped."""
+def escape(text: str, *, first: bool = False) -> str:
+    """Return text for Markdown on one line, so that it is shown letter by letter.
+
+    `first` says that it begins a paragraph.
+    """
     line = re.sub(r"[^\S\u3000]+", " ", text)
-    return _MEANT.sub(lambda found: f"&#{ord(found[0])};", line)
+    escaped = _MEANT.sub(_write_code, line)
+    return _MEANT_FIRST.sub(_write_code, escaped.strip(" "), count=1) if first else escaped
+
+
+def _write_code(found: re.Match[str]) -> str:
+    """Return the code of the last letter, after what comes before it."""
+    return f"{found[0][:-1]}&#{ord(found[0][-1])};"
 
 
 def as_markdown(report: Any) -> str:
@@ -360,12 +382,15 @@ def as_markdown(report: Any) -> str:
         f"- {escape(tile.question)} **{escape(tile.answer)}** {escape(tile.detail)}"
         for tile in report.tiles
     ]
-    advice = [f"1. **{escape(step.what)}**{escape(step.why)}" for step in report.advice]
+    advice = [
+        f"{i}. **{escape(step.what)}**{escape(step.why)}"
+        for i, step in enumerate(report.advice, 1)
+    ]
     parts = [
         f"# {escape(report.title)}",
-        escape(report.subtitle),
+        escape(report.subtitle, first=True),
         f"**{escape(report.headline)}**",
-        escape(report.explanation),
+        escape(report.explanation, first=True),
         "\n".join(tiles),
         *_block(report.overview),
         *(["## What to do", "\n".join(advice)] if advice else []),
@@ -381,7 +406,7 @@ def _block(block: Any) -> list[str]:
     if isinstance(block, Table):
         return [_table(block)]
     if isinstance(block, Text):
-        return [escape(block.text)]
+        return [escape(block.text, first=True)]
     if isinstance(block, Samples):
         return [f"### {escape(block.caption)}", _samples(block)]
     return [f"```python\n{block.text}\n```"] if isinstance(block, Code) else []
@@ -398,7 +423,7 @@ def _samples(samples: Samples) -> str:
     for entry in samples.entries:
         text = f"{escape(entry['text'])}; " if "text" in entry else ""
         what = escape("; ".join(entry["lines"]))
-        lines.append(f"- **{escape('#' + str(entry['sample']))}** {text}{what}")
+        lines.append(f"- **sample {escape(str(entry['sample']))}** {text}{what}")
     return "\n".join(lines)
 
 

@@ -219,7 +219,7 @@ def test_a_group_that_calibration_leaves_off_comes_after_it():
     sharp = proba**3 / (proba**3 + (1 - proba) ** 3)
     report = CalibrationReport.from_predictions(y, sharp, **groups)
     text = html.unescape(report.to_markdown()).replace("\xa0", " ")
-    assert text.index("1. **Calibrate it**") < text.index("1. **Then look at")
+    assert text.index("1. **Calibrate it**") < text.index("2. **Then look at")
     after = report.results_["after_calibration"]["group_tests"]
     assert "b" in [entry["name"] for entry in after if entry["significant"]]
     assert ": after calibration, on samples left out, " in text

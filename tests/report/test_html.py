@@ -174,7 +174,7 @@ def test_the_title_is_that_of_the_page(tmp_path):
     report = CalibrationReport.from_predictions(y, proba, title="Tumors & more")
     report.save(tmp_path / "r.html")
     assert "<h1>Tumors &amp; more</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert report.to_markdown().startswith("# Tumors &#38; more")
+    assert report.to_markdown().startswith("# Tumors & more")
 
 
 def test_the_page_lays_itself_out_by_its_own_width_and_takes_the_color_mode_of_its_site():

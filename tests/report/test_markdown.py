@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skcalib.datasets import make_predictions
-from skcalib.report import CalibrationReport
+from skcalib.report import CalibrationReport, _document
 
 HOSTILE = np.array(["a|b", "<script>", "$x$ *y* @user #12 [z](q) `c`\nnew line"])
 # Names that pages show alike, or that turn or break what is around them.
@@ -55,6 +55,63 @@ def test_labels_are_shown_letter_by_letter():
     assert "$x$" not in text
     for name in HOSTILE:
         assert name.replace("\n", "\\n") in html.unescape(text)
+
+
+@pytest.mark.slow
+def test_an_ordinary_report_is_read_as_text():
+    y, proba, _ = make_predictions(300, n_classes=3, temperature=2.0, random_state=0)
+    names = np.array(["cat", "sea_lion", "dog: big (50 % or so) - & <5"])
+    by = {"site_no": np.array(["a/b", "c-d, 1.5 * e", "f: >g"])[np.arange(300) % 3]}
+    report = CalibrationReport.from_predictions(names[y], proba, labels=names, by=by)
+    text = report.to_markdown()
+    assert re.findall(r"&#?\w+;", text) == []
+    assert "\\" not in text
+    assert "**Calibrate it**: " in text
+    for name in (*names, "site_no = a/b", "site_no = c-d, 1.5 * e", "site_no = f: >g"):
+        assert name in text
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a_b, _c_ d_", "a_b, &#95;c&#95; d&#95;"),
+        ("*a* 2 * 3 **", "&#42;a&#42; 2 * 3 &#42;&#42;"),
+        (
+            "a: b, http://c :smile: mailto:d 10:30",
+            "a: b, http&#58;//c &#58;smile: mailto&#58;d 10:30",
+        ),
+        ("<b> </b> <!-- <?x < 5 <0.001 > 3", "&#60;b> &#60;/b> &#60;!-- &#60;?x < 5 <0.001 > 3"),
+        ("&amp; &#38; & a", "&#38;amp; &#38;&#35;38; & a"),
+        (r"\n \* \\", r"\n &#92;&#42; &#92;&#92;"),
+        ("@user a@b.c #12 # 12", "&#64;user a&#64;b.c &#35;12 # 12"),
+        (
+            "[x](y) `z` $w$ ~v~ a|b",
+            "&#91;x&#93;(y) &#96;z&#96; &#36;w&#36; &#126;v&#126; a&#124;b",
+        ),
+    ],
+)
+def test_what_has_a_meaning_is_escaped_and_nothing_else(text, escaped):
+    assert _document.escape(text) == escaped
+    assert html.unescape(escaped) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("- a", "&#45; a"),
+        ("# a", "&#35; a"),
+        ("> a", "&#62; a"),
+        ("=== a", "&#61;== a"),
+        ("1. a", "1&#46; a"),
+        ("2) a", "2&#41; a"),
+        ("12. a", "12&#46; a"),
+        ("   a", "a"),
+        ("1.5 a", "1.5 a"),
+        ("a. - b", "a. - b"),
+    ],
+)
+def test_a_paragraph_stays_one(text, escaped):
+    assert _document.escape(text, first=True) == escaped
 
 
 @pytest.mark.slow
