@@ -18,7 +18,7 @@ LIMIT = 20 * 60
 SPEED = (
     "losses", "nets", "selective", "posthoc", "calibration", "difficulty", "embeddings",
 )  # fmt: skip
-PAPERS = "papers quick"
+PAPERS = "papers glance"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -124,7 +124,7 @@ _EXAMPLES = [
     "plot_several_people.py",
     *("plot_answer_when_sure.py", "plot_digits_never_seen.py", "plot_fraud_costs.py"),
     *("plot_wrong_labels.py", "plot_difficulty.py", "plot_hardest_patches.py"),
-    "plot_why_hard.py",
+    *("plot_pretrained.py", "plot_why_hard.py"),
     *("plot_training_map.py", "plot_prediction_depth.py", "hardest_images.py"),
     *("plot_losses.py", "plot_what_losses_aim_at.py", "plot_which_samples.py"),
     *("plot_prioritized.py", "plot_losses_of_gra.py", "plot_input_margin.py"),

@@ -33,6 +33,7 @@ from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
 from skcalib.nets import MLP
 
 from .claims import DIRECTION, METRICS, about, untested
+from .needs import RESNET20
 from .printed import columns, value
 from .results import Part, Study, described, short
 from .runner import found
@@ -51,6 +52,7 @@ DESCENTS = {
     BOTH: (ZeroHingeLoss, 0.0256, 0.95, (2000,), None),
 }
 PROBES = ("nearest neighbors", "logistic regression", "logistic regression, other half")
+FILES = ("clinc150_minilm.npz", RESNET20)
 LAYERS = ("input", *(f"layer {i}" for i in range(1, 5)), "softmax")
 
 
@@ -97,14 +99,14 @@ def run(measure, options, records):
             records.get({"setting": name, "seed": seed}, compute)
 
 
-def measured(name, load, seed, n_repeats=N_REPEATS):
+def measured(name, load, seed, n_repeats=None):
     X, y = load()
     given, _ = flip_labels(y, fraction=0.1, random_state=seed)
     with warnings.catch_warnings():
         # The number of epochs is given: there is nothing to converge to.
         warnings.simplefilter("ignore", ConvergenceWarning)
         profiler = DifficultyProfiler(
-            scorer(), n_repeats=n_repeats, test_size=0.25, random_state=seed
+            scorer(), n_repeats=n_repeats or N_REPEATS, test_size=0.25, random_state=seed
         ).fit(X, given)
         values = of_the_ensemble(profiler, given)
         values |= of_a_fresh_network(X, given, profiler.profile_["difficulty_type"], seed)
@@ -466,17 +468,21 @@ IN_LAYERS = [Column(name, f"Accuracy of the probes, {name}, %", 100) for name in
 STUDY = Study(
     "[DEPTH]",
     {
-        "depth": Part(partial(run, measured), TABLE, derive=over_data_sets),
+        "depth": Part(partial(run, measured), TABLE, derive=over_data_sets, files=FILES),
         "depth_margins": Part(
             partial(run, margins),
             partial(values_tables, columns=MARGINS),
             settings=described(margins.__doc__),
+            files=FILES,
         ),
-        "depth_means": Part(partial(run, means), TABLE, settings=described(means.__doc__)),
+        "depth_means": Part(
+            partial(run, means), TABLE, settings=described(means.__doc__), files=FILES
+        ),
         "depth_probes": Part(
             partial(run, probes),
             partial(values_tables, columns=IN_LAYERS),
             settings=described(probes.__doc__),
+            files=FILES,
         ),
     },
     CLAIMS,

@@ -28,6 +28,7 @@ from .claims import DIRECTION, METRICS, OWN, about
 from .corruptions import corrupt_images
 from .measures import measure, proba_of
 from .methods import CE, ENTROPY, FOCAL, LS, Method, aware, by_loss
+from .needs import RESNET20, STRONG, TEXTS
 from .printed import value as printed
 from .results import Part, described, settings_of
 from .runner import found
@@ -136,15 +137,20 @@ def by_groups(name, load, seed):
     methods = {}
     for method, relative in (("RMD", True), ("Mahalanobis", False)):
         scorer = RelativeMahalanobisScorer(relative=relative).fit(X[fitted], y[fitted])
-        order = np.argsort(-scorer.difficulty(test, y_test), kind="stable")
-        tenths = [wrong[part].mean() for part in np.array_split(order, 10)]
-        values = {f"tenth {i}": v for i, v in enumerate(tenths, 1)}
-        values |= {
-            "hardest": wrong[order[: len(order) // 100]].mean(),
-            "trend": spearmanr(range(10), tenths)[0],
-        }
-        methods[method] = {"last": {metric: float(v) for metric, v in values.items()}}
+        methods[method] = {"last": errors_by(scorer.difficulty(test, y_test), wrong)}
     return {"found": {name: methods}}
+
+
+def errors_by(difficulty, wrong):
+    """Return the error rate of every tenth, hardest first, and of the hardest hundredth."""
+    order = np.argsort(-difficulty, kind="stable")
+    tenths = [wrong[part].mean() for part in np.array_split(order, 10)]
+    values = {f"tenth {i}": v for i, v in enumerate(tenths, 1)}
+    values |= {
+        "hardest": wrong[order[: len(order) // 100]].mean(),
+        "trend": spearmanr(range(10), tenths)[0],
+    }
+    return {metric: float(v) for metric, v in values.items()}
 
 
 # --- [RMD] Figures 10 and 11, [GRA] Figure 4 and its temperatures --------------------------------
@@ -333,11 +339,21 @@ def pictures():
 
 RMD_PARTS = {
     "severity": Part(
-        severity, partial(values_tables, columns=RISE), settings=described(severity.__doc__)
+        severity,
+        partial(values_tables, columns=RISE),
+        settings=described(severity.__doc__),
+        files=("cifar10_jpeg.npz",),
     ),
-    "groups": Part(groups, errors_table, settings=described(groups.__doc__)),
-    "weights": Part(weights, weights_table),
+    "groups": Part(
+        groups, errors_table, settings=described(groups.__doc__), files=(*TEXTS, RESNET20, STRONG)
+    ),
+    "weights": Part(weights, weights_table, files=TEXTS),
 }
 GRA_PARTS = {
-    "after": Part(after, partial(values_tables, columns=AFTER), settings=described(after.__doc__))
+    "after": Part(
+        after,
+        partial(values_tables, columns=AFTER),
+        settings=described(after.__doc__),
+        files=TEXTS,
+    )
 }

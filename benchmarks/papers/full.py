@@ -40,6 +40,7 @@ from ..cifar_networks import cifar_resnet
 from . import full_depth, gra
 from .images import Pictures, as_input, human_proba
 from .methods import CE, DECAY, FOCAL, Method, aware, mixed
+from .needs import Missing
 from .prio import ALONE, entropies, judged, recorded
 from .published import PUBLISHED, image_set, named_setting
 from .results import Part
@@ -221,5 +222,5 @@ STUDIES = {
 def parts(study):
     """Return the runs of a study in full."""
     if study not in STUDIES:
-        raise SystemExit(f"--scale full is there for {', '.join(STUDIES)}")
+        raise Missing(f"--scale full is there for {', '.join(STUDIES)}, got {study}.")
     return {f"full_{study}": Part(STUDIES[study])}

@@ -26,6 +26,8 @@ from .methods import (
     grid,
     with_candidates,
 )
+from .needs import IMAGES as IMAGE_FILES
+from .needs import TEXTS
 from .printed import columns as printed
 from .results import Part, Study, described
 from .rmd import on_texts
@@ -271,14 +273,19 @@ STUDY = Study(
     "[GRA], texts",
     {
         "gra_texts": Part(
-            partial(on_texts, 20, METHODS, ("clean", "U20")), kept=("classwise",), order=METHODS
+            partial(on_texts, 20, METHODS, ("clean", "U20")),
+            kept=("classwise",),
+            order=METHODS,
+            files=TEXTS,
         ),
-        "losses_compared": Part(named, NAMED_TABLE, order=NAMED, shown=OF_NAMED),
+        "losses_compared": Part(named, NAMED_TABLE, order=NAMED, shown=OF_NAMED, files=TEXTS),
         **figures.GRA_PARTS,
         "gra_toy": Part(toy, partial(values_tables, columns=TOY), settings=described(toy.__doc__)),
     },
     CLAIMS,
 )
 IMAGE_STUDY = Study(
-    "[GRA], images", {"gra_images": Part(images, TABLE, KEPT, IMAGE_METHODS)}, IMAGE_CLAIMS
+    "[GRA], images",
+    {"gra_images": Part(images, TABLE, KEPT, IMAGE_METHODS, files=IMAGE_FILES)},
+    IMAGE_CLAIMS,
 )

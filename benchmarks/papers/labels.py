@@ -8,6 +8,7 @@ import numpy as np
 
 from .claims import METRICS, about
 from .methods import CE, DECAY
+from .needs import TEXTS
 from .results import Part, Study
 from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT, about_soft_labels
 from .runner import compare
@@ -87,6 +88,6 @@ CLAIMS = (
 KEPT = ("epoch", "val_nll_scaled")
 STUDY = Study(
     "wrong labels",
-    {"validation": Part(validation, validation_table, KEPT, derive=by_validation)},
+    {"validation": Part(validation, validation_table, KEPT, derive=by_validation, files=TEXTS)},
     CLAIMS,
 )

@@ -42,6 +42,11 @@ def mixed(task, mixup_alpha):
     return Plan(functional.cross_entropy_loss, task.given, mixup_alpha=mixup_alpha)
 
 
+def penalized_logits(task, alpha):
+    loss = partial(functional.logit_norm_loss, strength=alpha)
+    return Plan(loss, task.given)
+
+
 def ranked(task, weight):
     loss = partial(functional.correctness_ranking_loss, strength=weight)
     return Plan(loss, task.given, uses_history=True)

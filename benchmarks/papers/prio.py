@@ -23,6 +23,7 @@ from skcalib.selection import MaxEntropySelector
 from .claims import DIRECTION, METRICS, OWN, about, untested
 from .measures import measure, proba_of
 from .methods import CE, FOCAL, LS, Method, grid, mixed
+from .needs import TEXTS
 from .printed import rows as printed
 from .results import Part, Study, described, settings_of
 from .runner import chosen, compare
@@ -150,8 +151,9 @@ def make_task(clinc, case, seed):
     task = text_task(clinc, 100, "clean", seed)
     # From 100 samples a class down to 4, the order of the classes drawn anew.
     rng = np.random.default_rng([seed, 4])
-    sizes = np.round(100 * 0.04 ** np.linspace(0, 1, 150)).astype(int)
-    order = rng.permutation(150)
+    n_classes = len(np.unique(task.true))
+    sizes = np.round(100 * 0.04 ** np.linspace(0, 1, n_classes)).astype(int)
+    order = rng.permutation(n_classes)
     rows = [rng.choice(np.flatnonzero(task.true == k), n) for k, n in zip(order, sizes)]
     return _subset(task, np.concatenate(rows))
 
@@ -286,18 +288,20 @@ CLAIMS = (
 STUDY = Study(
     "[PRIO], texts",
     {
-        "prio_losses": Part(losses),
+        "prio_losses": Part(losses, files=TEXTS),
         "prio_targets": Part(
             targets,
             order=(*ALONE, *TUNED),
             derive=beside_cross_entropy,
             shown=SHOWN,
             settings=described(targets.__doc__),
+            files=TEXTS,
         ),
         "prio": Part(
             against_random,
             partial(comparisons, columns=COLUMNS, points=AFTER, reference="random"),
             shown=(*SHOWN, "seconds"),
+            files=TEXTS,
         ),
     },
     CLAIMS,

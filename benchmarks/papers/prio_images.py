@@ -115,9 +115,10 @@ CLAIMS = tuple(
     if claim.part in ("prio_losses", "prio_targets")
 )
 GUIDED = tuple(replace(method, name=f"{method.name}, target") for method in ALONE)
+FILES = ("cifar10_jpeg.npz", "cifar10h.npz")
 STUDY = Study(
     "[PRIO], images",
-    {"prio_images": Part(losses, order=(*ALONE, *GUIDED), shown=prio.SHOWN)},
+    {"prio_images": Part(losses, order=(*ALONE, *GUIDED), shown=prio.SHOWN, files=FILES)},
     CLAIMS,
     described(__doc__),
 )

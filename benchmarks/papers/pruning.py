@@ -27,6 +27,7 @@ from skcalib.selection import DifficultySelector
 from .claims import DIRECTION, OWN, about
 from .measures import proba_of
 from .methods import Method
+from .needs import TEXTS
 from .results import Part, Study, described
 from .rmd import SETTINGS, flips_found
 from .runner import compare
@@ -174,4 +175,6 @@ CLAIMS = (
 )  # fmt: skip
 
 SHOWN = ("accuracy", "nll_scaled")
-STUDY = Study("pruning", {"pruning": Part(run, shown=SHOWN)}, CLAIMS, described(__doc__))
+STUDY = Study(
+    "pruning", {"pruning": Part(run, shown=SHOWN, files=TEXTS)}, CLAIMS, described(__doc__)
+)

@@ -43,6 +43,7 @@ class Part:
     derive: Callable[[dict], dict] = dict  # settings of the results from those of the runs
     settings: str = ""  # for the page
     shown: tuple[str, ...] = SHOWN
+    files: tuple[str, ...] = ()  # of the data folder
 
 
 @dataclass(frozen=True)

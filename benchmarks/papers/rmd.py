@@ -35,10 +35,13 @@ from .methods import (
     dropping,
     grid,
     oracle,
+    penalized_logits,
     ranked,
     with_candidates,
     with_decay,
 )
+from .needs import IMAGES as IMAGE_FILES
+from .needs import RESNET20, STRONG, TEXTS
 from .printed import Figure, Printed, cell, tables
 from .printed import columns as printed
 from .results import Part, Study
@@ -83,11 +86,7 @@ DROP = Method("drop the hardest", dropping(), DROPPED)
 OTHER_LOSSES = (
     LS,
     FOCAL,
-    Method(
-        "L1 of logits",
-        by_loss(functional.logit_norm_loss),
-        grid(alpha=(1e-4, 3e-4, 1e-3, 3e-3)),
-    ),
+    Method("L1 of logits", penalized_logits, grid(alpha=(1e-4, 3e-4, 1e-3, 3e-3))),
     ENTROPY,
     Method("Poly-1", by_loss(functional.poly_loss), grid(epsilon=(-0.5, 1.0, 2.0, 4.0))),
     Method("correctness ranking", ranked, grid(weight=(0.3, 0.5, 1.0, 3.0))),
@@ -209,7 +208,7 @@ def sources(options, records):
         make = partial(text_task, clinc, 20, noise)
         if noise == "U20":  # of the other noise, only how well the scores find it
             compare(records, make, trained, SETTINGS[20], noise, options.seeds, stops=False)
-        names = [name for name in DIFFICULTIES if name != "RMD by rotation"]
+        names = [name for name in DIFFICULTIES if " by " not in name]  # of images alone
         find_flips(records, make, noise, options.seeds, names)
 
 
@@ -250,15 +249,7 @@ def human_agreement(folder):
 
     With standard errors from the same bootstrap samples for all.
     """
-    human = predictive_entropy(human_proba(folder))
-    rng = np.random.default_rng(0)
-    samples = [rng.integers(len(human), size=len(human)) for _ in range(N_BOOTSTRAPS)]
-    rows, resampled = {}, {}
-    for name, values in _difficulties(folder).items():
-        # Ranks are taken once: re-ranking every bootstrap sample changes the third digit.
-        a, b = rankdata(values), rankdata(human)
-        resampled[name] = np.array([np.corrcoef(a[r], b[r])[0, 1] for r in samples])
-        rows[name] = [spearmanr(values, human)[0], resampled[name].std(ddof=1)]
+    rows, resampled = agreements(_difficulties(folder), folder)
     gains = {
         name: [rows["RMD"][0] - rows[name][0], (resampled["RMD"] - other).std(ddof=1)]
         for name, other in resampled.items()
@@ -266,6 +257,20 @@ def human_agreement(folder):
     }
     both = (found("CIFAR-10H", "Spearman", rows), found("RMD minus", "gain", gains))
     return {"found": both[0]["found"] | both[1]["found"]}
+
+
+def agreements(difficulties, folder):
+    """Return {name: (Spearman with human entropy, standard error)}, and bootstraps of each."""
+    human = predictive_entropy(human_proba(folder))
+    rng = np.random.default_rng(0)
+    samples = [rng.integers(len(human), size=len(human)) for _ in range(N_BOOTSTRAPS)]
+    rows, resampled = {}, {}
+    for name, values in difficulties.items():
+        # Ranks are taken once: re-ranking every bootstrap sample changes the third digit.
+        a, b = rankdata(values), rankdata(human)
+        resampled[name] = np.array([np.corrcoef(a[r], b[r])[0, 1] for r in samples])
+        rows[name] = [spearmanr(values, human)[0], resampled[name].std(ddof=1)]
+    return rows, resampled
 
 
 def _difficulties(folder):
@@ -468,16 +473,17 @@ CLAIMS = (
     *figures.RMD_CLAIMS,
 )  # fmt: skip
 
+HUMAN_FILES = ("cifar10h.npz", RESNET20, "cifar10_resnet20_logits.npz", STRONG)
 STUDY = Study(
     "[RMD], texts",
     {
-        "decay20": Part(partial(with_chosen_decay, 20), order=METHODS),
-        "decay100": Part(partial(with_chosen_decay, 100), order=METHODS),
-        "rmd20": Part(partial(on_texts, 20, METHODS, NOISES), order=METHODS),
-        "sensitivity": Part(sensitivity, derive=with_ranges),
-        "sources": Part(sources),
-        "human": Part(human, human_table),
-        "rmd100": Part(partial(on_texts, 100, METHODS, NOISES), order=METHODS),
+        "decay20": Part(partial(with_chosen_decay, 20), order=METHODS, files=TEXTS),
+        "decay100": Part(partial(with_chosen_decay, 100), order=METHODS, files=TEXTS),
+        "rmd20": Part(partial(on_texts, 20, METHODS, NOISES), order=METHODS, files=TEXTS),
+        "sensitivity": Part(sensitivity, derive=with_ranges, files=TEXTS),
+        "sources": Part(sources, files=TEXTS),
+        "human": Part(human, human_table, files=HUMAN_FILES),
+        "rmd100": Part(partial(on_texts, 100, METHODS, NOISES), order=METHODS, files=TEXTS),
         **figures.RMD_PARTS,
     },
     CLAIMS,
@@ -530,5 +536,7 @@ IMAGE_CLAIMS = (
 
 HUMAN = ("human_kl", "human_kl_scaled")
 IMAGE_STUDY = Study(
-    "[RMD], images", {"rmd_images": Part(images, kept=HUMAN, order=IMAGE_METHODS)}, IMAGE_CLAIMS
+    "[RMD], images",
+    {"rmd_images": Part(images, kept=HUMAN, order=IMAGE_METHODS, files=IMAGE_FILES)},
+    IMAGE_CLAIMS,
 )

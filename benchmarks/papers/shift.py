@@ -22,6 +22,7 @@ from . import images as cifar
 from .claims import about
 from .measures import divergence, nll, proba_of
 from .methods import CE
+from .needs import IMAGES
 from .results import Part, Study, described
 from .students import Plan, logits_of, train
 from .tables import Column, values_tables
@@ -153,7 +154,7 @@ CLAIMS = (
 
 STUDY = Study(
     "shift",
-    {"shift": Part(run, partial(values_tables, columns=COLUMNS))},
+    {"shift": Part(run, partial(values_tables, columns=COLUMNS), files=IMAGES)},
     CLAIMS,
     described(__doc__),
 )

@@ -15,6 +15,9 @@ from skcalib.posthoc import TemperatureScaling
 
 from .measures import nll
 
+# No training takes more epochs; None: as many as its settings say.
+MAX_EPOCHS = None
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -128,7 +131,7 @@ class Trainer:
 
     def epochs(self, n_epochs, choose=None):
         """Train on all rows, or those that `choose` returns for the net and the epochs done."""
-        for epoch in range(n_epochs):
+        for epoch in range(min(n_epochs, MAX_EPOCHS or n_epochs)):
             rows = self.rows if choose is None else choose(self.net, epoch)
             for batch in rows[torch.randperm(len(rows))].split(self.settings.batch_size):
                 self.step(batch)

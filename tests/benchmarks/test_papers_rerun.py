@@ -1,0 +1,113 @@
+"""Anyone can run the studies again: what each needs, what is missing, and a run without data."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.papers import images, needs, page, quick, results, runner
+from benchmarks.papers.__main__ import main
+from benchmarks.papers.students import Settings, Trainer
+from benchmarks.papers.texts import Clinc, text_task
+
+PARTS = {name: part for study in page.STUDIES.values() for name, part in study.parts.items()}
+
+
+def test_the_list_names_every_study_its_minutes_and_every_file_once(capsys):
+    main(["--list"])
+    of_studies, of_files = capsys.readouterr().out.split("Files of the folder --data:")
+    for name, study in page.STUDIES.items():
+        text = re.search(rf"^{name} .*?(?=^\w|\Z)", of_studies, re.M | re.S)[0]
+        seconds = sum(results.load(part)["cpu_seconds"] for part in study.parts)
+        assert f"{seconds / 60:.0f} minutes" in text
+        needed = {file for part in study.parts.values() for file in part.files}
+        assert set(re.findall(r"\w+\.(?:npz|json)", text)) == needed
+        assert all(part in text for part in study.parts)
+    assert re.findall(r"^(\S+): [\d.]+ MB$", of_files, re.M) == list(needs.FILES)
+    assert len(re.findall(r"^    (?:holds|from|license) +\S", of_files, re.M)) == 3 * len(
+        needs.FILES
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rmd_images"], r"--data must be a folder with cifar10_jpeg.npz, .*, got none; .*--list"),
+        (["gra", "--data", "{}/none"], r"--data must be a folder, got .*none, which is not there"),
+        (
+            ["shift", "--data", "{}"],
+            r"--data must hold cifar10_jpeg.npz, .* without",
+        ),
+        (["glance", "--data", "{}"], r"--data must hold clinc150.json, clinc150_minilm.npz, got"),
+        (["replicate", "--data", "{}"], r"--data must hold clinc150.json, .* without"),
+        (["rmd", "--only", "rdm"], r"--only must be one of decay20, .*, got rdm\.$"),
+        (["shift", "--scale", "full"], r"--scale full is there for rmd, .*, got shift\.$"),
+        (
+            ["gra", "--scale", "full", "--dataset", "svhn", "--data", "{}"],
+            r"--data must hold svhn.npz, got .* without",
+        ),
+    ],
+)
+def test_what_is_missing_is_said_in_one_sentence(arguments, message, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([*(a.format(tmp_path) for a in arguments), "--out", str(tmp_path / "out")])
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert re.search(f"^python -m benchmarks.papers: {message}", error.rstrip("\n"))
+    assert len(error.splitlines()) == 1
+    assert len(error) <= 500
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_stand_in_has_what_every_part_reads(tmp_path):
+    quick.write_stand_in(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == set(needs.FILES)
+    needs.check_data(tmp_path, needs.files_of(PARTS.values()))
+    task = text_task(Clinc(tmp_path, tmp_path), 20, "U20", 0)
+    assert np.bincount(task.true).tolist() == [20] * 10
+    pictures, y = images.pictures(tmp_path, "test")
+    counts = np.load(tmp_path / "cifar10h.npz")["counts"]
+    assert len(pictures) == len(y) == len(counts)
+    # What people choose is the label, more often than not.
+    assert (counts.argmax(axis=1) == y).mean() > 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # tiny sizes
+def test_a_study_runs_without_data_and_stores_nothing(tmp_path, capsys, monkeypatch):
+    stored = {path: path.read_bytes() for path in results.RESULTS.iterdir()}
+    out = tmp_path / "out"
+    main(["gra", "--scale", "quick", "--only", "losses_compared", "--out", str(out)])
+    printed = capsys.readouterr().out
+    assert "two seeds" in printed
+    rows = re.findall(r'^   "``(\w+)\(.*?\)``", (".*)$', printed, re.M)
+    names = {name for name, _ in rows}
+    assert {"CrossEntropyLoss", "FocalLoss", "BSCEGRALoss", "DifficultyAwareLoss"} <= names
+    for _, cells in rows:
+        assert np.isfinite([float(v) for v in re.findall(r"(-?[\d.]+) ±", cells)]).all()
+    assert not out.exists()
+    assert {path: path.read_bytes() for path in results.RESULTS.iterdir()} == stored
+    assert runner.MAX_CANDIDATES is None
+    assert images.N_TRAIN == 4000
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_every_method_makes_a_step_on_the_stand_in(tmp_path):
+    """An option that a loss no longer has is found here, not after an hour."""
+    quick.write_stand_in(tmp_path)
+    task = text_task(Clinc(tmp_path, tmp_path), 20, "U20", 0)
+    task.rotation = task.features
+    methods = list({id(m): m for part in PARTS.values() for m in part.order}.values())
+    assert len(methods) > 30
+    for method in methods:
+        for options in method.candidates[:1]:
+            plan = method.plan(task, **options)
+            net = task.net()
+            before = [value.detach().clone() for value in net.parameters()]
+            rows = torch.arange(40) if plan.rows is None else torch.as_tensor(plan.rows)[:40]
+            Trainer(net, task.inputs["train"], plan, Settings(n_epochs=1)).step(rows)
+            after = list(net.parameters())
+            assert all(torch.isfinite(value).all() for value in after), (method.name, options)
+            assert any((a != b).any() for a, b in zip(before, after)), (method.name, options)
