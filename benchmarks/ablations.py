@@ -36,6 +36,7 @@ PAGES = {
     MEASURED / "ablations.inc": ("labels", "checks and caveats", "scales"),
     MEASURED / "selective_ablations.inc": ("selective",),
     MEASURED / "order_ablations.inc": ("order",),
+    MEASURED / "vote_ablations.inc": ("votes",),
 }
 
 
@@ -136,7 +137,7 @@ def list_studies() -> dict[str, Study]:
         "labels": LABELS,
         "checks and caveats": AFTER_FIT,
         "scales": SCALES,
-        "votes": VOTES,  # not measured since its likelihood is new: no rows, and no table
+        "votes": VOTES,
         "selective": SELECTIVE,
         "order": ORDER,
     }

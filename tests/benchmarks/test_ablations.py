@@ -13,6 +13,8 @@ from benchmarks.order_ablations import RULES as RULES_OF_ORDER
 from benchmarks.order_ablations import part_known
 from benchmarks.selective_ablations import CURVES, KINDS, drawn
 from benchmarks.selective_ablations import RULES as RULES_OF_GUARANTEE
+from benchmarks.vote_ablations import RULES as RULES_OF_VOTES
+from benchmarks.vote_ablations import draw_readers
 
 
 def test_a_rule_is_switched_off_for_a_while():
@@ -34,6 +36,7 @@ def test_a_rule_is_switched_off_for_a_while():
 
 def test_every_rule_names_something_that_is_there():
     rules = [*RULES, *RULES_AFTER_FIT, *RULES_OF_SCALES, *RULES_OF_GUARANTEE, *RULES_OF_ORDER]
+    rules += RULES_OF_VOTES
     for rule in rules:
         for path in rule.off:
             module, name = path.rsplit(".", 1)
@@ -104,10 +107,7 @@ def test_the_table_has_a_row_for_every_rule():
     rows = json.loads(ablations.RESULTS.read_text())
     for study, (rules, _) in ablations.list_studies().items():
         named = {row["rule"] for row in rows if row["study"] == study}
-        if study == "votes":  # rows of an earlier likelihood are gone
-            assert not named
-        else:
-            assert named == {"", *(rule.name for rule in rules)}
+        assert named == {"", *(rule.name for rule in rules)}
     for path, studies in ablations.PAGES.items():
         assert path.read_text() == page([row for row in rows if row["study"] in studies])
     assert {row["study"] for row in rows} == {
@@ -142,3 +142,14 @@ def test_samples_of_the_guarantee_are_wrong_as_often_as_said(curve, kind):
         apart = 1 - correct - CURVES[curve](confidence, 0.1)
         of_groups = np.bincount(groups, apart)
         assert of_groups @ of_groups > 1.2 * (apart @ apart)
+
+
+@pytest.mark.parametrize("copied", [0.0, 0.5, 1.0])
+def test_readers_copy_as_often_as_they_should(copied):
+    of = draw_readers(copied, seed=0)
+    right = (of.votes == of.y[:, np.newaxis]).mean(axis=0)
+    np.testing.assert_allclose(right[:3], [0.8, 0.9, 0.88], atol=0.08)
+    by_chance = 0.9 * (0.83**2 + 0.17**2 / 2) + 0.1 * (0.45**2 + 0.55**2 / 2)
+    same = (of.votes[:, 0] == of.votes[:, 4]).mean()
+    assert same == pytest.approx(copied + (1 - copied) * by_chance, abs=0.08)
+    assert of.pairs == ({frozenset((0, 4))} if copied else set())

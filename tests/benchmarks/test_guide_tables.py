@@ -16,6 +16,7 @@ from benchmarks import (
     leaderboard,
     main_example,
     opinions,
+    rare_classes,
     votes,
 )
 
@@ -32,6 +33,7 @@ from benchmarks import (
         daily_looks,
         leaderboard,
         opinions,
+        rare_classes,
         votes,
     ],
 )
@@ -123,3 +125,33 @@ def test_regret_winrate_and_harm_against_a_loop():
         np.testing.assert_allclose(found["worse"], worse)
         right = [[r["scores"][n][1] for n in ("none", name)] for r in rows if name in r["scores"]]
         np.testing.assert_allclose(found["lost"], [before - after for before, after in right])
+
+
+@pytest.mark.parametrize("population", rare_classes.POPULATIONS)
+def test_rare_classes_are_as_rare_as_said(population):
+    X, y, proba = rare_classes.draw(population, 0.05, 20_000, seed=0)
+    assert proba.mean() == pytest.approx(0.05, abs=1e-9)
+    assert y.mean() == pytest.approx(0.05, abs=0.006)
+    assert rare_classes.balanced(y) @ y == pytest.approx(len(y) / 2)
+    for resample in (rare_classes.under, rare_classes.over):
+        rows, labels = resample(X, y)
+        assert labels.mean() == 0.5
+        assert len(rows) == 2 * (y.sum() if resample is rare_classes.under else len(y) - y.sum())
+
+
+def test_rare_classes_keep_their_mean_and_the_log_loss_of_a_sigmoid():
+    rows = json.loads(rare_classes.RESULTS.read_text())
+    enough = [row for row in rows if row["rate"] >= 0.02]  # 40 positives or more
+    ratios = [row["ratio"] for row in enough if row["calibrator"] == "auto"]
+    assert abs(np.median(ratios) - 1) < 0.05
+    assert max(ratios) < 1.4
+    cells = [
+        [row["log_loss"] for row in rows if row["calibrator"] == name]
+        for name in ("auto", "sigmoid", "without INTERCEPT_SPREADS")
+    ]
+    auto, sigmoid, without = np.array(cells)
+    assert (auto - sigmoid).mean() < 0.001
+    assert (without - auto).mean() > 0
+    n_above = int((np.round(auto - sigmoid, 4) > 0.003).sum())
+    text = " ".join((rare_classes.PAGE.parent / "calibrators.rst").read_text().split())
+    assert f"by more than .003 in {n_above} of {len(auto)} cases" in text
