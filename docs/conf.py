@@ -119,7 +119,7 @@ toc_object_entries_show_parents = "hide"
 _EXAMPLES = [
     *("plot_is_it_calibrated.py", "plot_trust_an_ece.py", "plot_which_class.py", "plot_people.py"),
     *("plot_report.py", "plot_which_error_sees_what.py", "plot_brier_score.py"),
-    "plot_risk_model.py",
+    *("plot_risk_model.py", "plot_batches.py", "plot_compare_models.py"),
     *("plot_pipeline.py", "plot_which_calibrator.py", "plot_stack.py", "plot_simplex.py"),
     "plot_several_people.py",
     *("plot_answer_when_sure.py", "plot_digits_never_seen.py", "plot_fraud_costs.py"),

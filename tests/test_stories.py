@@ -83,3 +83,16 @@ def test_three_annotators(run_story):
     accuracy = names["accuracy"]
     for name in ("soft labels of the votes", "consensus, 40 checked"):
         assert accuracy[name] > accuracy["truth"] - 0.01 > accuracy["majority"] + 0.05
+
+
+def test_batches_and_models_compared(run_story):
+    ends = run_story("measure/plot_batches.py")["ends"]
+    assert ends["overconfident"] == pytest.approx((0.082, 0.059, 0.099), abs=0.004)
+    assert ends["calibrated"] == pytest.approx((0.022, 0.0, 0.027), abs=0.004)
+    table = run_story("measure/plot_compare_models.py")["table"].set_index("model")
+    assert (table["low"] == 0).tolist() == [True, True, False]
+    assert table.loc["random forest", "pvalue"] > 0.3
+    assert table.loc["naive Bayes", "pvalue"] < 0.001
+    others = table.iloc[1:]
+    assert (others["difference_low"] < 0).all()
+    assert (others["difference_high"] > 0).all()
