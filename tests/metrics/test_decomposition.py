@@ -158,3 +158,30 @@ def test_a_block_of_positives_alone_costs_nothing_whatever_the_weights():
     p, weight = rng.random(1000), rng.uniform(0.1, 2, 1000)
     parts = score_decomposition(p > 0.5, p, scoring_rule="log_loss", sample_weight=weight)
     assert parts.discrimination == parts.uncertainty
+
+
+@pytest.mark.parametrize("rule", ["brier", "log_loss"])
+def test_many_classes_are_each_decomposed_against_the_rest(rule):
+    y, proba, _ = sample(n=3000, k=70, levels=200)
+    parts = np.array(score_decomposition(y, proba, scoring_rule="brier", average=None))
+    weighted = score_decomposition(y, proba, sample_weight=np.ones(3000), average=None)
+    np.testing.assert_allclose(parts, weighted, rtol=1e-10, atol=1e-13)
+    if rule == "log_loss":
+        proba = (proba + 1e-3) / (1 + 70 * 1e-3)
+    for k in (0, 69):
+        of_class = score_decomposition(y == k, proba[:, k], scoring_rule=rule)
+        found = np.array(score_decomposition(y, proba, scoring_rule=rule, average=None))[:, k]
+        np.testing.assert_allclose(found, of_class, rtol=1e-10, atol=1e-13)
+        ones = np.ones(3000)
+        tied = score_decomposition(y == k, proba[:, k], scoring_rule=rule, sample_weight=ones)
+        np.testing.assert_allclose(found, tied, rtol=1e-10, atol=1e-13)
+
+
+def test_an_infinite_loss_of_weight_0_counts_nothing():
+    parts = score_decomposition(
+        [0, 1, 1, 0], [0.2, 0.7, 0.0, 0.4], scoring_rule="log_loss", sample_weight=[1, 2, 0, 1]
+    )
+    without = score_decomposition(
+        [0, 1, 0], [0.2, 0.7, 0.4], scoring_rule="log_loss", sample_weight=[1, 2, 1]
+    )
+    np.testing.assert_allclose(parts, without, rtol=1e-12)

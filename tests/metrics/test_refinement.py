@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from skcalib.metrics import refined_log_loss
+from skcalib.metrics import _temperature_fit, refined_log_loss
 from skcalib.posthoc import TemperatureScaling
 
 
@@ -83,3 +83,41 @@ def test_half_precision_counts_as_single_and_double_stays_double(data):
         options={"xatol": 1e-10},
     )
     assert refined_log_loss(y, tiny) == pytest.approx(best.fun, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 8])
+def test_many_samples_are_read_twice_for_the_least_loss(n_classes):
+    looks = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        logits = (1 + seed / 5) * rng.normal(size=(8000, n_classes))
+        y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        read, search = [], _temperature_fit.LogLossSeries.slope_and_curvature
+
+        def count(problem, beta, read=read, search=search):
+            read.append(len(problem.below) / 8000)
+            return search(problem, beta)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_temperature_fit.LogLossSeries, "slope_and_curvature", count)
+            found = refined_log_loss(y, softmax(logits, axis=1))
+        looks.append(sum(read))
+
+        def loss(t, logits=logits, y=y):
+            return np.mean(logsumexp(logits / t, axis=1) - logits[np.arange(8000), y] / t)
+
+        expected = minimize_scalar(loss, bounds=(0.5, 40), options={"xatol": 1e-5})
+        assert found == pytest.approx(expected.fun, rel=1e-8)
+    # One or two looks at all samples, after some at a quarter of them.
+    assert np.mean(looks) < 4
+    assert max(looks) < 6
+
+
+def test_soft_labels_count_as_rows_of_their_fractions():
+    rng = np.random.default_rng(0)
+    proba, fractions = rng.dirichlet(np.ones(3), (2, 200))
+    weight = rng.uniform(size=200)
+    rows = [np.repeat(proba, 3, axis=0), (weight[:, np.newaxis] * fractions).ravel()]
+    one_label = refined_log_loss(np.tile(range(3), 200), rows[0], sample_weight=rows[1])
+    soft = refined_log_loss(fractions, proba, sample_weight=weight)
+    assert soft == pytest.approx(one_label, rel=1e-9)
