@@ -509,13 +509,27 @@ def draw_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDArr
     """Yield labels drawn from the probabilities, (n,), for every seed."""
     # The drawn class is the number of cumulative probabilities that u reaches. The last of them is
     # left out: rounded below 1, it would give a class that does not exist.
-    below = proba[:, :-1].astype(np.float64) if proba.ndim == 2 else None
-    if below is not None:
-        np.cumsum(below, axis=1, out=below)
+    below = cumulate(proba) if proba.ndim == 2 else None
     for seed in seeds:
         u = np.random.default_rng(seed).uniform(size=len(proba))
-        codes = u < proba if below is None else (u[:, np.newaxis] >= below).sum(axis=1)
-        yield codes.astype(np.intp)
+        yield (u < proba).astype(np.intp) if below is None else count_reached(below, u)
+
+
+def cumulate(proba: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the cumulative probabilities of all classes but the last, (n_classes - 1, n)."""
+    below = np.ascontiguousarray(proba.T[:-1], dtype=np.float64)
+    return np.cumsum(below, axis=0)
+
+
+def count_reached(
+    below: NDArray[np.float64], u: NDArray[np.float64], rows: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Return how many of the cumulative probabilities `below`, of some rows, each u reaches."""
+    # Bytes add up in place: a sum along a short axis would take ten times as long.
+    codes: NDArray[Any] = np.zeros(len(u), np.uint8 if len(below) < 2**8 else np.intp)
+    for column in below:
+        codes += u >= (column if rows is None else column.take(rows))
+    return codes.astype(np.intp)
 
 
 def prepare_residual_error(

@@ -20,6 +20,7 @@ from ..utils._compat import Interval, validate_params
 from ..utils._output import as_table
 from ..utils._proba import Predictions, check_predictions
 from ._per_sample import get_classes_of_chunks
+from ._registry import register_losses
 from ._resampling import warn_of_few_groups
 from ._risk_model import Array, Estimate, Sample, find_root, get_groups, iter_group_blocks
 
@@ -116,6 +117,15 @@ def net_benefit(
     sample = Sample.of(predictions, 1, np.arange(len(predictions.proba)))
     values = _mean_benefit(sample.outcome, sample, np.atleast_1d(thresholds))
     return values if thresholds.ndim else float(values[0])
+
+
+def _benefits(proba: NDArray[Any], threshold: float) -> Array:
+    """Return the benefit of a decision at one threshold under each of two labels, (n, 2)."""
+    acted = (proba if proba.ndim == 1 else proba[:, 1]) >= threshold
+    return acted[:, np.newaxis] * np.array([-threshold / (1 - threshold), 1.0])
+
+
+register_losses(net_benefit, _benefits)
 
 
 def mean_over_chunks(

@@ -18,7 +18,7 @@ from ..utils._output import as_table
 from ..utils._proba import Predictions, add_unseen, check_predictions
 from ._decisions import mean_over_chunks
 from ._per_sample import two_columns
-from ._registry import register
+from ._registry import register, register_losses
 from ._resampling import warn_of_few_groups
 from ._risk_model import Array, Sample, fit_logistic, get_groups
 
@@ -136,10 +136,7 @@ default=None
             mean_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)[0]
         )
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    proba = two_columns(predictions.proba)
-    table = check_costs(1 - np.eye(proba.shape[1]) if costs is None else costs, *proba.shape)
-    rule = _Rule("model", compute_costs_of_decisions(proba, table).argmin(axis=1), proba)
-    costs_of_labels = _of_labels(_costs_of_classes(rule, table), predictions)
+    costs_of_labels = _of_labels(_losses(predictions.proba, costs), predictions)
     return float(np.average(costs_of_labels, weights=predictions.weight))
 
 
@@ -148,6 +145,17 @@ def _costs_of_classes(rule: _Rule, table: Array) -> Array:
     if table.ndim == 2:
         return table[rule.decided]
     return table[np.arange(len(rule.decided)), rule.decided]
+
+
+def _losses(proba: NDArray[Any], costs: ArrayLike | None = None) -> Array:
+    """Return what the decisions of least expected cost cost for every class, (n_samples, K)."""
+    proba = two_columns(proba)
+    table = check_costs(1 - np.eye(proba.shape[1]) if costs is None else costs, *proba.shape)
+    rule = _Rule("model", compute_costs_of_decisions(proba, table).argmin(axis=1), proba)
+    return _costs_of_classes(rule, table)
+
+
+register_losses(expected_cost, _losses)
 
 
 def _of_labels(of_classes: Array, predictions: Predictions) -> Array:

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import sklearn.metrics
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import as_floats
@@ -29,7 +30,7 @@ from ..utils._proba import (
     check_predictions,
     iter_proba_blocks,
 )
-from ._registry import LossesOfLabels, register
+from ._registry import LossesOfLabels, register, register_losses
 
 
 def predictive_entropy(y_proba: ArrayLike) -> NDArray:
@@ -330,6 +331,22 @@ def excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
     if proba.ndim == 1:
         return proba[:, np.newaxis].astype(np.float64) - np.arange(2)
     return proba.max(axis=1, keepdims=True).astype(np.float64) - correctness(proba)
+
+
+def _log_losses_of_scikit_learn(proba: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the log-losses with the clipping of `sklearn.metrics.log_loss`."""
+    eps = np.finfo(proba.dtype).eps
+    return -np.log(np.clip(two_columns(proba), eps, 1 - eps).astype(np.float64))
+
+
+def _brier_scores_of_scikit_learn(proba: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the Brier scores of `sklearn.metrics.brier_score_loss`, of two classes the half."""
+    scores = brier_scores(proba)
+    return scores / 2 if scores.shape[1] == 2 else scores
+
+
+register_losses(sklearn.metrics.log_loss, _log_losses_of_scikit_learn)
+register_losses(sklearn.metrics.brier_score_loss, _brier_scores_of_scikit_learn)
 
 
 def compute_losses_of_truth(

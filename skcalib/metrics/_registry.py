@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..utils._compat import LabeledProbaScorer
+from ..utils._estimators import has_argument
 from ..utils._labels import shorten
 from ..utils._output import sort_by_similarity
 
 # The type of a parameter `metric`: a function, a name, or a scorer, which is callable, too.
 AnyMetric: TypeAlias = Callable[..., float] | str
 Function = TypeVar("Function", bound=Callable[..., Any])
-# Losses under every possible label, (n, K), of probabilities of shape (n,) or (n, K).
-LossesOfLabels: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+# Losses under every possible label, (n, K), of probabilities of shape (n,) or (n, K), and of the
+# options of a metric.
+LossesOfLabels: TypeAlias = Callable[..., NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Metric:
 
 
 _BY_NAME: dict[str, Metric] = {}  # by short names
+# Functions that return weighted means of losses of single samples, of scikit-learn too.
+_LOSSES: dict[Callable[..., Any], LossesOfLabels] = {}
 
 
 def register(
@@ -54,9 +59,26 @@ def register(
 
     def add(function: Function) -> Function:
         _BY_NAME[name] = Metric(name, function, greater_is_better, losses)
+        if losses is not None:
+            register_losses(function, losses)
         return function
 
     return add
+
+
+def register_losses(function: Callable[..., Any], losses: LossesOfLabels) -> None:
+    """Register the losses that a function of (y_true, y_proba) returns the weighted mean of."""
+    _LOSSES[function] = losses
+
+
+def find_losses(
+    function: Callable[..., Any], options: dict[str, Any], proba: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    """Return the losses under every label, (n, K), that a function averages; None if unknown."""
+    losses = _LOSSES.get(function) if isinstance(function, Hashable) else None
+    if losses is None or not all(has_argument(losses, name) for name in options):
+        return None
+    return losses(proba, **options)
 
 
 def find_metric(metric: Any) -> Metric | None:

@@ -23,13 +23,15 @@ from ..utils._proba import add_unseen, as_two_columns, check_predictions
 from ._binned_draws import (
     OneSeed,
     ResidualError,
+    count_reached,
+    cumulate,
     draw_counts,
     draw_labels,
     merge_rows,
     prepare_residual_error,
 )
 from ._calibration_error import get_kind, top_label
-from ._registry import get_metric
+from ._registry import find_losses, get_metric
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "metric": [callable, str],
@@ -47,12 +49,18 @@ _FEWEST_GROUPS = 20
 # Entries that distinguish a calibration error from a score; an error below this is rounding.
 _EXPECTED_LABELS_AT_ONCE = 2**20
 _NOTHING = 1e-6
+# The mean of losses differs from the metric by rounding in float32 at most.
+_ROUNDING_OF_LOSSES = 1e-5
 # Lists of errors of a calibrated model, one for each way to draw them.
 ByChance = list[list[float]]
 
 
 class AnyError(NamedTuple):
-    """A metric of the user, which is evaluated again for every resample."""
+    """A metric of the user, which is evaluated again for every resample.
+
+    With `losses` under every label, (n, K), it is known to be their weighted mean, and that is
+    evaluated.
+    """
 
     metric: Callable[..., float]
     options: dict[str, Any]
@@ -60,6 +68,17 @@ class AnyError(NamedTuple):
     proba: NDArray[Any]
     weight: NDArray[np.float64] | None
     groups: NDArray[np.intp] | None
+    losses: NDArray[np.float64] | None = None
+
+    def with_losses(self, estimate: float) -> AnyError:
+        """Return the same with the losses whose mean the metric is, if it is known to be one."""
+        losses = find_losses(self.metric, self.options, self.proba)
+        if losses is None:
+            return self
+        error = self._replace(losses=losses)
+        # Other options, or another version of the metric: then it is evaluated itself.
+        same = np.isclose(error.value(), estimate, rtol=_ROUNDING_OF_LOSSES)
+        return error if same else self
 
     def value(
         self,
@@ -77,6 +96,8 @@ class AnyError(NamedTuple):
             weight = count.astype(np.float64) if weight is None else weight * count
         classes = np.arange(2 if self.proba.ndim == 1 else self.proba.shape[1])
         codes = self.codes if codes is None else codes
+        if self.losses is not None:
+            return float(np.average(self.losses[np.arange(len(codes)), codes], weights=weight))
         # Weights are passed only if they are given: most metrics are faster without.
         with collecting() as notes:
             value = self.metric(
@@ -99,6 +120,8 @@ class AnyError(NamedTuple):
         codes = np.tile(np.arange(n_classes), len(proba))
         proba = np.repeat(proba, n_classes, axis=0)
         expected = self._replace(codes=codes, proba=proba, weight=weight.astype(np.float64))
+        if self.losses is not None:
+            expected = expected._replace(losses=np.repeat(self.losses[::step], n_classes, axis=0))
         return abs(expected.value()) < _NOTHING
 
     def bootstrap(self, seeds: NDArray[np.int64]) -> list[float]:
@@ -127,9 +150,9 @@ class AnyError(NamedTuple):
         groups = np.arange(len(self.codes)) if self.groups is None else self.groups
         weight = np.ones(len(groups)) if self.weight is None else self.weight
         group_weight = np.bincount(groups, weight)
-        below = np.cumsum(
-            add_unseen(proba, group_weight.sum() ** 2 / (group_weight @ group_weight)), axis=1
-        )[:, :-1]
+        below = cumulate(
+            add_unseen(proba, group_weight.sum() ** 2 / (group_weight @ group_weight))
+        )
         values = []
         for seed in seeds:
             count = draw_counts(seed, len(groups), self.groups)
@@ -140,7 +163,11 @@ class AnyError(NamedTuple):
                 [rng.uniform(size=len(group_weight))[groups[rows]] for rows in layers]
             )
             rows = np.concatenate(layers)
-            codes = (u[:, np.newaxis] >= below[rows]).sum(axis=1)
+            codes = count_reached(below, u, rows)
+            if self.losses is not None:
+                of_labels = self.losses[rows, codes]
+                values.append(float(np.average(of_labels, weights=weight[rows])))
+                continue
             drawn = self._replace(proba=self.proba[rows], weight=weight[rows])
             values.append(drawn.value(codes))
         return values
@@ -196,6 +223,8 @@ class Resampled(NamedTuple):
         # Invalid options raise an error here.
         estimate = any_error.value(names_weights=True)
         own = prepare_residual_error(metric, options, estimate, codes, proba, weight, groups)
+        if own is None:
+            any_error = any_error.with_losses(estimate)
         statistic, error = (estimate, any_error) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)
 

@@ -295,7 +295,10 @@ class TemperatureProblem:
 
 
 def best_beta(
-    problem: TemperatureProblem, bounds: tuple[float, float], beta: float, tolerance: float
+    problem: TemperatureProblem | LogLossSeries,
+    bounds: tuple[float, float],
+    beta: float,
+    tolerance: float,
 ) -> float:
     """Return the beta in `bounds` of least log-loss, where its slope changes sign.
 

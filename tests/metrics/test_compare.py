@@ -5,16 +5,20 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import brier_score_loss, log_loss
 
 from skcalib.datasets import make_predictions
 from skcalib.metrics import (
+    _registry,
     calibration_error_interval,
     compare_calibration,
     debiased_calibration_error,
     expected_calibration_error,
+    expected_cost,
     ks_calibration_error,
+    net_benefit,
 )
+from skcalib.metrics._registry import get_metric
 
 
 def mean_loss(y_true, y_proba, *, sample_weight=None, labels=None):
@@ -268,3 +272,63 @@ def test_differences_of_log_losses_with_few_positives_are_held_and_not_turned_ro
         held += line["difference_low"] <= 0.017 <= line["difference_high"]
         assert line["difference_high"] > 0
     assert held >= 37  # the bootstrap alone: 23 or so
+
+
+def by_name(name, **options):
+    """The same mean as a function of one's own, evaluated again for every resample."""
+
+    def own(y_true, y_proba, *, sample_weight=None, labels=None):
+        given = {"sample_weight": sample_weight} | options
+        if name is not net_benefit:
+            given["labels"] = labels
+        return name(y_true, y_proba, **given)
+
+    return own
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        (get_metric("log_loss"), {}),
+        (log_loss, {}),
+        (get_metric("brier"), {}),
+        (brier_score_loss, {}),
+        (get_metric("accuracy"), {}),
+        (get_metric("overconfidence"), {}),
+        (expected_cost, {"costs": [[0, 20], [5, 5]]}),
+        (net_benefit, {"threshold": 0.3}),
+    ],
+)
+@pytest.mark.parametrize("given", ["weights", "groups"])
+def test_means_of_losses_are_what_the_metric_gives_for_every_resample(metric, options, given):
+    y, probas = models(0, n=150)
+    rng = np.random.default_rng(0)
+    probas = {name: np.stack([1 - p, p], axis=1) for name, p in probas.items() if name != "same"}
+    run = {"n_resamples": 9, "random_state": 0}
+    run |= {"sample_weight": rng.integers(0, 3, 150) * 0.7} if given == "weights" else {}
+    run |= {"groups": rng.integers(0, 40, 150)} if given == "groups" else {}
+    fast = compare_calibration(y, probas, metric=metric, **options, **run)
+    slow = compare_calibration(y, probas, metric=by_name(metric, **options), **run)
+    for name in fast.dtype.names[1:]:
+        np.testing.assert_allclose(fast[name], slow[name], rtol=1e-9, atol=1e-12)
+
+
+def test_a_known_mean_is_evaluated_once_a_model(monkeypatch):
+    calls = []
+
+    def counted(y_true, y_proba, *, sample_weight=None, labels=None):
+        calls.append(0)
+        return log_loss(y_true, y_proba, sample_weight=sample_weight, labels=labels)
+
+    y, probas = models(0, n=100)
+    compare_calibration(y, probas, metric=counted, n_resamples=5, random_state=0)
+    assert len(calls) > 3 * 5
+    calls.clear()
+    # Its losses are private: nobody else can name those of a function.
+    monkeypatch.setitem(_registry._LOSSES, counted, _registry._LOSSES[log_loss])
+    compare_calibration(y, probas, metric=counted, n_resamples=5, random_state=0)
+    assert len(calls) == len(probas)
+    # Losses whose mean is another are not taken.
+    monkeypatch.setitem(_registry._LOSSES, counted, _registry._LOSSES[brier_score_loss])
+    compare_calibration(y, probas, metric=counted, n_resamples=5, random_state=0)
+    assert len(calls) > 3 * 5
