@@ -376,7 +376,7 @@ class CalibrationAccumulator:
         self.sums_, self.weight_norms_, self.metric_sums_ = sums, norms, metric_sums
         self._columns = columns
         # (label, label): all labels so far are positive, and the other class is not known yet.
-        if len(np.unique(predictions.classes)) == len(predictions.classes):
+        if not known and len(set(predictions.classes.tolist())) == len(predictions.classes):
             # Later updates may lack a class: the classes of the columns are stored here.
             self.classes_ = predictions.classes
         return self
@@ -751,7 +751,8 @@ def _check_common(some: Any, other: Any, what: str) -> Any:
 
 
 def _is_empty(values: Any, name: str) -> bool:
-    array = values if is_on_accelerator(values) else as_array(values, name=name)
+    known = type(values) is np.ndarray or is_on_accelerator(values)
+    array = values if known else as_array(values, name=name)
     return array.ndim > 0 and len(array) == 0
 
 

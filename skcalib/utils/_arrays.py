@@ -40,6 +40,8 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
     A torch tensor may require gradients, be on a device or hold bfloat16. Masks are errors.
     """
+    if type(values) is np.ndarray:  # not a subclass, which may have a mask
+        return values
     check_readable(values, name=name)
     try:
         return np.asarray(to_host(values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -197,7 +198,15 @@ def find_limits(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any
 
 def _have_equal_width(edges: NDArray[np.float64]) -> bool:
     n_bins = len(edges) - 1
-    return n_bins <= _MANY_BINS and np.array_equal(edges, uniform_edges(n_bins))
+    if n_bins > _MANY_BINS or edges[1] != 1 / n_bins:
+        return False
+    return bool((edges == _cached_edges(n_bins)).all())
+
+
+@lru_cache(maxsize=1)
+def _cached_edges(n_bins: int) -> NDArray[np.float64]:
+    """Return uniform edges that nobody changes."""
+    return uniform_edges(n_bins)
 
 
 def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
