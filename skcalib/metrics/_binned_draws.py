@@ -517,8 +517,8 @@ def draw_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDArr
 
 def cumulate(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the cumulative probabilities of all classes but the last, (n_classes - 1, n)."""
-    below = np.ascontiguousarray(proba.T[:-1], dtype=np.float64)
-    return np.cumsum(below, axis=0)
+    below = np.array(proba.T[:-1], dtype=np.float64, order="C")
+    return np.cumsum(below, axis=0, out=below)
 
 
 def count_reached(

@@ -232,7 +232,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             If X is not finite, has another number of columns than in `fit`, or should hold
             probabilities and does not.
         """
-        check_is_fitted(self)
+        if "classes_" not in vars(self):
+            check_is_fitted(self)
         return self._predict_proba(self._read_scores(X, reset=False))
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -471,7 +472,26 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         """Learn from scores in chunks, by sums over them."""
         raise NotImplementedError
 
-    def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
+    def _is_readable(self, X: Any) -> bool:
+        """Return whether X is an array that `predict_proba` may read as it is.
+
+        The checks of scikit-learn take longer than most maps of a few samples.
+        """
+        if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64):
+            return False
+        if X.ndim not in (1, 2) or not len(X) or hasattr(self, "feature_names_in_"):
+            return False
+        if self.n_features_in_ != (1 if X.ndim == 1 else X.shape[1]):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(X.sum()))
+
+    def _read_scores(self, X: Any, reset: bool) -> NDArray:
+        if not reset and self._is_readable(X):
+            X = X.reshape(len(X), -1)
+            if self.input == "proba":
+                check_values(X[:, 0] if X.shape[1] == 1 else X, name="X")
+            return X
         X = as_numeric_features(X)
         with name_argument("X"):
             n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim

@@ -402,7 +402,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         proba : ndarray or dask array of shape (n_samples, n_classes)
             Probabilities in the order of `classes_`. Lazy if X is a dask array.
         """
-        check_is_fitted(self)
+        if "calibrator_" not in vars(self):
+            check_is_fitted(self)
         X, by, total = as_features(X), self._breakdown(X), 0.0
         for estimator in self.estimators_:
             scores = predict_columns(estimator, X, self.classes_, self._method())

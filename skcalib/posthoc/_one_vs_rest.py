@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit
 from sklearn.isotonic import IsotonicRegression
 
 from ..metrics._temperature_fit import best_uniform_weight, uniform_prior
@@ -114,8 +114,9 @@ class OneVsRestCalibrator(PostHocCalibrator):
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         values = self._values(scores)
-        pairs = zip(self.calibrators_, self._columns())
-        mapped = np.column_stack([self._map_class(learned, values[:, k]) for learned, k in pairs])
+        mapped = np.empty((len(values), len(self.calibrators_)))
+        for j, (learned, k) in enumerate(zip(self.calibrators_, self._columns())):
+            mapped[:, j] = self._map_class(learned, values[:, k])
         if len(self.classes_) == 2:
             return np.hstack([1 - mapped, mapped])
         # 0 / 0 in a row of zeros, which becomes uniform.
@@ -135,7 +136,11 @@ def _log_sum_of_others(logits: NDArray) -> NDArray[np.float64]:
     result = largest[:, np.newaxis] + np.log(rest)
     others = logits.copy()
     others[rows, top] = -np.inf
-    result[rows, top] = logsumexp(others, axis=1)
+    runner_up = others.max(axis=1)
+    start = np.where(np.isneginf(runner_up), 0, runner_up)  # of no other option that exists
+    with np.errstate(divide="ignore", under="ignore"):
+        total = np.exp(others - start[:, np.newaxis]).sum(axis=1)
+        result[rows, top] = start + np.log(total)
     return result
 
 
@@ -210,7 +215,8 @@ class IsotonicCalibration(OneVsRestCalibrator):
         return regression.fit(values, positive.astype(np.float64), sample_weight=sample_weight)
 
     def _map_class(self, learned: IsotonicRegression, values: NDArray) -> NDArray:
-        return learned.predict(values)
+        # What `predict` computes, without its checks of every class.
+        return np.interp(values, learned.X_thresholds_, learned.y_thresholds_)
 
     def _formula_of_class(self, learned: IsotonicRegression) -> dict[str, Any]:
         x, y = learned.X_thresholds_.tolist(), learned.y_thresholds_.tolist()
@@ -365,6 +371,10 @@ _DESIGNS = {
     "ab": np.eye(3)[:2],
 }
 _MOST_ROUNDS = 30
+# Newton's search: most steps and halves of a step, the gain in nats that ends it, the least
+# of the farthest that a step may move a margin, and what keeps a curvature invertible.
+_MOST_STEPS, _MOST_HALVES, _LEAST_GAIN, _FARTHEST = 100, 30, 1e-11, 30.0
+_RIDGE, _TINY = 1e-12, 1e-300
 _TOLERANCE = 1e-5
 # Largest slope at the start of a search, by a standard deviation of the column.
 _LARGEST_START = 10.0
@@ -535,7 +545,6 @@ def _fit_regression(
     0.
     """
     fraction = weight / weight.sum()
-    sign = np.where(positive, 1.0, -1.0)
     # Of columns of any scale, steps are about 1: they get the standard deviation 1 and, beside an
     # intercept, the mean 0.
     scale = np.where(slopes, np.maximum(columns.std(axis=0), FLOAT32_ROUNDING), 1.0)
@@ -547,22 +556,75 @@ def _fit_regression(
     start = np.where(slopes & ~varied, 0.0, start)
     start = np.where(slopes, np.minimum(start * scale, _LARGEST_START), start + start @ center)
 
-    def loss_and_gradient(theta: NDArray) -> tuple[float, NDArray]:
-        # Log-loss log(1 + exp(-margin)), of derivative -expit(-margin) in the margin.
-        margin = sign * (columns @ theta)
-        gradient = -(fraction * sign * expit(-margin)) @ columns
-        return float(fraction @ np.logaddexp(0, -margin)), gradient
-
-    theta = minimize(
-        loss_and_gradient,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[
-            (0, None if free else 0) if slope else (None, None)
-            for slope, free in zip(slopes, varied)
-        ],
-        options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 1000},
-    ).x
+    # log(1 + exp(-margin)), of a margin that has the sign of the outcome.
+    signed = columns * np.where(positive, 1.0, -1.0)[:, np.newaxis]
+    theta = _minimize_logistic_loss(signed, fraction, start, slopes, varied)
     theta = theta / scale
     return np.where(slopes, theta, theta - theta @ center)
+
+
+def _minimize_logistic_loss(
+    columns: NDArray, fraction: NDArray, theta: NDArray, slopes: NDArray, varied: NDArray
+) -> NDArray[np.float64]:
+    """Return the theta of least ``fraction @ log(1 + exp(-columns @ theta))``, `slopes` >= 0.
+
+    Newton's steps to the least value of a quadratic with the same bounds. A step that moves no
+    margin by more than 1 lowers the loss, whose curvature it changes by less than a factor of e.
+    Others are halved until the loss falls.
+    """
+
+    def compute_loss(margin: NDArray) -> float:
+        return float(fraction @ np.logaddexp(0, -margin))
+
+    bounded = np.flatnonzero(slopes & varied)
+    margin = columns @ theta
+    for _ in range(_MOST_STEPS):
+        wrong = expit(-margin)
+        weight = fraction * wrong
+        gradient = -(weight @ columns)
+        curvature = (columns * (weight * (1 - wrong))[:, np.newaxis]).T @ columns
+        # The ridge keeps it invertible where columns are alike.
+        curvature[np.diag_indices(len(theta))] += _RIDGE * np.trace(curvature) + _TINY
+        step = _step_within_bounds(gradient, curvature, theta, ~slopes | varied, bounded)
+        change = columns @ step
+        farthest = max(change.max(), -change.min())
+        gain = -float(gradient @ step)
+        if farthest > 1:
+            # Where all margins are far from 0, the curvature is none, and the step without an end.
+            size = min(1.0, (_FARTHEST + np.abs(margin).max()) / farthest)
+            step, change = size * step, size * change
+            loss = compute_loss(margin)
+            for _ in range(_MOST_HALVES):
+                gain = loss - compute_loss(margin + change)
+                if gain >= 0:
+                    break
+                step, change = step / 2, change / 2
+        theta, margin = theta + step, margin + change
+        # What is left to gain is of the order of the square.
+        if gain <= _LEAST_GAIN:
+            break
+    return theta
+
+
+def _step_within_bounds(
+    gradient: NDArray, curvature: NDArray, theta: NDArray, free: NDArray, bounded: NDArray
+) -> NDArray[np.float64]:
+    """Return the step to the least value of a quadratic in the `free` parameters.
+
+    The `bounded` ones stay >= 0: which of them end at 0 is tried, as there are two at most.
+    """
+    best, least = np.zeros(len(theta)), 0.0
+    for n_at_bound in range(len(bounded) + 1):
+        for at_bound in combinations(bounded, n_at_bound):
+            inner = free.copy()
+            inner[[*at_bound]] = False
+            step = np.zeros(len(theta))
+            step[[*at_bound]] = -theta[[*at_bound]]
+            slope = (gradient + curvature @ step)[inner]
+            step[inner] = -np.linalg.solve(curvature[inner][:, inner], slope)
+            value = float(gradient @ step + step @ curvature @ step / 2)
+            if value < least and np.all((theta + step)[bounded] >= 0):
+                best, least = step, value
+        if least < 0:  # fewer at the bound are better
+            break
+    return best

@@ -203,3 +203,34 @@ def test_what_is_mapped_of_logits_are_log_odds_against_the_rest(scale):
     total = mapped.sum(axis=1, keepdims=True)
     expected = np.where(total > 0, mapped / np.maximum(total, 1e-300), 0.2)
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_isotonic_maps_are_those_of_the_regressions():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(4), 300)
+    y = np.array([rng.choice(4, p=row) for row in proba])
+    isotonic = IsotonicCalibration(input="proba").fit(proba, y)
+    new = rng.dirichlet(np.ones(4), 50)
+    mapped = np.column_stack(
+        [regression.predict(new[:, k]) for k, regression in enumerate(isotonic.calibrators_)]
+    )
+    expected = mapped / mapped.sum(axis=1, keepdims=True)
+    np.testing.assert_array_equal(isotonic.predict_proba(new), expected)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_arrays_are_read_as_lists_are(n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, n_columns))
+    y = rng.integers(0, max(2, n_columns), 200)
+    calibrator = BetaCalibration().fit(X, y)
+    for rows in (X[:1], X, X[:, 0] if n_columns == 1 else X[::-1]):
+        expected = calibrator.predict_proba(rows.tolist())
+        np.testing.assert_allclose(calibrator.predict_proba(rows), expected, rtol=1e-12)
+    for wrong, message in [
+        (np.full_like(X, np.nan), "NaN"),
+        (np.hstack([X, X]), "features"),
+        (X[:0], "0 sample"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            calibrator.predict_proba(wrong)
