@@ -19,11 +19,11 @@ Settings, fixed before the runs that are reported
   images are from the test split, which people have labeled once more (CIFAR-10H): 4000 to train
   and 2000 to validate, drawn anew for every seed from 6000, and 4000 to test. Difficulty comes
   from a ResNet-20 that learned the other 50000 images. It has seen none of these, but it learned
-  the same ten classes from clean labels: a better guide than the pre-trained models of the paper
-  may be. "By rotation": features of a ResNet-8 that learned, without labels, by how many quarter
-  turns 20000 of those other images were turned. Out of distribution: 500 enlarged digits and 500
-  windows of two photographs. Distance from human labels: the mean Kullback-Leibler divergence of
-  predictions.
+  the same ten classes from clean labels: a better guide than a network that was pre-trained on
+  other images (the study "guides"). "By rotation": features of a ResNet-8 that learned, without
+  labels, by how many quarter turns 20000 of those other images were turned. Out of distribution:
+  500 enlarged digits and 500 windows of two photographs. Distance from human labels: the mean
+  Kullback-Leibler divergence of predictions.
 - Noise: U = uniform flips, 20 or 40 %. I = 20 % flips to the wrong class that an out-of-fold
   logistic regression on the words finds most probable, more often where it finds it probable: the
   noise does not come from the sentence embeddings that score the difficulty. For images that model

@@ -80,6 +80,7 @@ def run(options):
     else:
         parts = parts_of(options.study, options.only)
         files = needs.files_of(parts.values())
+    needs.check_packages(parts.values())
     needs.check_data(options.data, files)
     options.out.mkdir(parents=True, exist_ok=True)
     if options.study in OTHERS:

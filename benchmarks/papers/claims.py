@@ -250,7 +250,10 @@ def sentence(claim, judgement):
             r.n_seeds * ((r.high - r.low) / (asked - least or 2 * (r.mean - least))) ** 2
             for r in judgement.results if r.high >= asked
         )  # fmt: skip
-        parts.append(f"about {float(f'{seeds:.2g}'):.0f} seeds would decide")
+        needed = f"about {float(f'{seeds:.2g}'):.0f} seeds would decide"
+        if claim.metric == "gain":  # of two numbers, a mean and its error over samples
+            needed = f"about {seeds / 2:.1f} times as many samples would decide"
+        parts.append(needed)
     excluded = excludes(claim, judgement)
     if excluded:
         parts.append(f"excludes {' and '.join(excluded)}")

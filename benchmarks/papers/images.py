@@ -88,6 +88,8 @@ def human_proba(folder):
 class Cifar:
     """The test split as students see it, with features and human labels."""
 
+    pretrained = None  # features of EfficientNet-Lite, in the studies that ask for them
+
     def __init__(self, folder, cache):
         images, self.labels = pictures(folder, "test")
         self.inputs = as_input(images, SIZE)
@@ -142,6 +144,7 @@ def cifar_task(images, noise, seed):
         true=y[train],
         features=images.features[train],
         rotation=images.rotation[train],
+        pretrained=None if images.pretrained is None else images.pretrained[train],
         val_labels={"clean": y[val]},
         test_labels=y[test],
         human=images.human[test],

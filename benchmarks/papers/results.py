@@ -1,8 +1,8 @@
 """From the lines of finished runs to the JSON that the repository keeps, one form for all studies.
 
-``{"machine": ..., "cpu_seconds": ..., "runs": ..., "settings": {setting: {method: {point:
-{"options": ..., metric: [value of every seed]}}}}}``. Settings such as "flips, U20" hold what is
-derived from the runs of U20.
+``{"date": ..., "machine": ..., "cpu_seconds": ..., "runs": ..., "settings": {setting: {method:
+{point: {"options": ..., metric: [value of every seed]}}}}}``. Settings such as "flips, U20" hold
+what is derived from the runs of U20.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import platform
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -44,6 +45,7 @@ class Part:
     settings: str = ""  # for the page
     shown: tuple[str, ...] = SHOWN
     files: tuple[str, ...] = ()  # of the data folder
+    packages: tuple[str, ...] = ()  # besides those of skcalib[all]
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def _append(settings, setting, name, points, options, kept):
 def write(name, records, settings):
     """Write the JSON of a study, one method a line."""
     content = {
+        "date": date.today().isoformat(),
         "machine": machine(),
         "cpu_seconds": round(sum(row["seconds"] for row in records.rows.values())),
         "runs": len(records.rows),

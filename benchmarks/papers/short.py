@@ -61,12 +61,28 @@ SHORT = {
              (HOLDS, "rmd_images", "Without decay. Difficulty-aware regularization lowers", ""),
              *(("rmd", f"With weight decay in both, difficulty-aware regularization {what}",
                 "clean") for what in ("is more", "has"))),
+        says("A pre-trained network that never learned the classes follows the doubt of people by "
+             "RMD, and not by the Mahalanobis distance.", HOLDS,
+             ("guides", "By EfficientNet-Lite, RMD agrees", "")),
+        says("A better guide matters: one that learned the classes finds more errors and flipped "
+             "labels than a pre-trained one, and that more than one of rotations.", HOLDS,
+             ("guides", "A guide that learned the classes tells errors", ""),
+             ("guides", "A guide that learned the classes finds flipped", ""),
+             ("guides", "A pre-trained guide tells errors", ""),
+             ("guides", "A pre-trained guide finds flipped", "")),
+        says("Features are to be few for the samples: 64 components of a "
+             "pre-trained network do better than all 1280.", HOLDS,
+             ("guides", "64 components of a pre-trained guide agree", ""),
+             ("guides", "64 components of a pre-trained guide tell", "")),
+        says("In features of a pre-trained network, RMD rises with every corruption and with the "
+             "fraction of flipped labels.", HOLDS,
+             ("guides", "By a pre-trained guide, RMD rises", "")),
         says("RMD finds the samples that a network gets wrong far better than the Mahalanobis "
              "distance.", HOLDS, ("rmd", "The hardest hundredth by RMD", "")),
         says("RMD rises with the fraction of flipped labels, at every step.", HOLDS,
              ("rmd", "RMD rises with corruption", "labels"),
              ("rmd", "It rises with every step", "labels")),
-        says("It rises with brightness and contrast, too, but hardly with noise and blur.", PART,
+        says("In features of rotation RMD hardly rises with noise and blur.", PART,
              ("rmd", "RMD rises with corruption", "")),
         says("Without weight decay the loss takes off more than half of the calibration error of "
              "a small residual network.", HOLDS,

@@ -40,6 +40,16 @@ def distance(*, relative=True, labeled=True, features="features"):
     return score
 
 
+def guided(features, *, relative=True):
+    """Each sample scored without itself; shrunk, as features may be hardly fewer than samples."""
+
+    def score(task):
+        scorer = RelativeMahalanobisScorer(relative=relative, shrinkage="auto")
+        return scorer.fit_difficulty(getattr(task, features), task.given)
+
+    return score
+
+
 def k_means(task):
     n_clusters = len(np.unique(task.given))
     scorer = KMeansPrototypeScorer(n_clusters=n_clusters, random_state=task.seed)
@@ -84,6 +94,15 @@ def flipped(task):
     return (task.given != task.true).astype(float)
 
 
+# Guides to the difficulty of images: a network, and where a task has its features.
+GUIDES = {
+    "EfficientNet-Lite": "pretrained", "rotation": "rotation", "ResNet-20": "features",
+}  # fmt: skip
+BY_GUIDE = {
+    f"{kind} by {name}, left out": guided(features, relative=kind == "RMD")
+    for name, features in GUIDES.items()
+    for kind in ("RMD", "Mahalanobis")
+}
 DIFFICULTIES = {
     "RMD": distance(),
     "RMD, out-of-fold": rmd_out_of_fold,
@@ -96,4 +115,4 @@ DIFFICULTIES = {
     "own loss, in-sample": own_loss,
     "own loss, out-of-fold": own_loss_out_of_fold,
     "oracle": flipped,
-}
+} | BY_GUIDE

@@ -76,7 +76,8 @@ class Scored:
 class Task(Scored):
     """Samples to learn from, to validate and to test on.
 
-    `human` holds label distributions, `rotation` features that no label has shaped.
+    `human` holds label distributions, `rotation` features that no label has shaped, `pretrained`
+    those of a network that learned other images.
     """
 
     inputs: dict
@@ -85,6 +86,7 @@ class Task(Scored):
     make_net: Callable
     human: np.ndarray | None = None
     rotation: np.ndarray | None = None
+    pretrained: np.ndarray | None = None
 
     def net(self, **params):
         return self.make_net(**params)

