@@ -87,7 +87,7 @@ for name, rate in right.items():
 # ---------------
 # People who err independently seldom make the same mistake. So look at images on which two people
 # differ from the consensus: of nine wrong digits, how often do they write the same one?
-# (``finder.copying_pairs_`` names pairs who copy, but needs more than three annotators.)
+# (``finder.copying_pairs_`` names pairs who copy, but needs five annotators.)
 same = {}
 for a, b in (("ben", "eve"), ("ann", "eve"), ("ann", "ben")):
     voted = wide[[a, b]].dropna()

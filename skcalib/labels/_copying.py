@@ -20,9 +20,14 @@ from ._vote_model import Votes
 # truth where it is independent. A pair is named if its likelihood gains more over independence
 # than the number of pairs allows by chance, with a probability of _CHANCE. Hard samples raise the
 # agreement of all pairs; so only pairs that agree more than the others are tried.
+#
+# Among four annotators, agreement does not say who copies. It is about the product of two skills,
+# so that the products of opposite pairs are equal, s_ab s_cd = s_ac s_bd; the left is too large
+# where a and b copy, and where c and d do. So a pair needs three others who have voted with both.
 
 _CHANCE = 0.001
 _FEWEST_COMMON = 30
+_FEWEST_OTHERS = 3
 # Pairs that are tried: the most unusual ones.
 _TRIED = 10
 _MOST_COPIERS = 10
@@ -81,9 +86,14 @@ def _find_unusual_pairs(
     n, shape = votes.n_annotators, (votes.n_samples, votes.n_annotators)
     asked = csr_array((np.ones(len(power)), (votes.sample, votes.annotator)), shape)
     common = (asked.T @ asked).tocoo()
-    upper = (common.row < common.col) & (common.data >= _FEWEST_COMMON)
-    a, b, count = common.row[upper], common.col[upper], common.data[upper]
-    if len(a) < 3:  # nothing to compare with
+    enough = (common.row != common.col) & (common.data >= _FEWEST_COMMON)
+    a, b, count = common.row[enough], common.col[enough], common.data[enough]
+    meet = csr_array((np.ones(len(a)), (a, b)), (n, n))
+    n_others = np.asarray((meet @ meet)[a, b]).ravel()
+    upper = a < b
+    a, b, count, n_others = a[upper], b[upper], count[upper], n_others[upper]
+    comparable = n_others >= _FEWEST_OTHERS
+    if not comparable.any():
         return [], 0
     same = np.zeros(len(a))
     for k in range(votes.n_classes):
@@ -103,9 +113,9 @@ def _find_unusual_pairs(
         skill = 0.5 * (skill + np.clip(up / np.maximum(down, 1e-9), 0.0, 1.0))
     expected = np.clip(chance + (1.0 - chance) * skill[a] * skill[b], 0.01, 0.99)
     z = (same / count - expected) / np.sqrt(expected * (1.0 - expected) / count)
-    order = np.argsort(-z)[:_TRIED]
+    order = np.argsort(-np.where(comparable, z, -np.inf))[: min(_TRIED, int(comparable.sum()))]
     tried = [(int(a[i]), int(b[i])) for i in order]
-    return [pair for one in tried for pair in (one, one[::-1])], 2 * len(a)
+    return [pair for one in tried for pair in (one, one[::-1])], 2 * int(comparable.sum())
 
 
 def _common_votes(

@@ -272,6 +272,17 @@ def test_a_person_who_copies_another_is_named_and_counts_for_less(repeated):
     assert held.sum() >= 4
 
 
+@pytest.mark.parametrize("part", [0.3, 1.0])
+def test_of_four_people_nobody_is_accused_of_copying(part):
+    # Two copy; the agreement of four shows as well that the other two do.
+    rng, n = np.random.default_rng(0), 400
+    true = rng.integers(0, 5, n)
+    votes = np.where(rng.random((n, 4)) < 0.85, true[:, None], rng.integers(0, 5, (n, 4)))
+    votes[:, 1] = np.where(rng.random(n) < 0.9, votes[:, 0], votes[:, 1])
+    votes = np.where(np.arange(4) == 3, np.where(rng.random((n, 1)) < part, votes, np.nan), votes)
+    assert len(LabelIssueFinder().fit(None, votes=votes).copying_pairs_) == 0
+
+
 def test_boolean_votes_stay_boolean_beside_labels():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3))
