@@ -33,6 +33,7 @@ from . import (
     images,
     pretrained,
     prio_images,
+    pruning,
     results,
     runner,
     shift,
@@ -47,7 +48,7 @@ N_TRAIN_IMAGES = 800
 SETTING = {
     "decay20": "U20", "decay100": "U20", "rmd20": "U20", "rmd100": "U20", "rmd_images": "U20",
     "gra_texts": "U20", "prio_losses": "20 %", "prio_images": "20 %", "prio": "redundant",
-    "guides_flips": "U20",
+    "guides_flips": "U20", "pruning": "U20",
 }  # fmt: skip
 
 
@@ -75,6 +76,7 @@ SMALLER = (
     (figures, "N_JUDGED", 100),
     (gra, "N_EACH", 500),
     (pretrained, "embed", pixels),
+    (pruning, "WINDOW", 2),
     (guides, "N_FITTED", 600),
     (depth, "N_REPEATS", 4),
     (depth, "N_DESCENDED", 300),
