@@ -147,6 +147,8 @@ def test_reports():
     assert warnings.showwarning is shown
 
 
+# Threads share the filters of warnings; a forest warns where another thread has emptied them.
+@pytest.mark.filterwarnings("ignore:`sklearn.utils.parallel.delayed` should be used")
 def test_finders():
     features = np.column_stack([X, np.tile(np.arange(4), 100)])
 

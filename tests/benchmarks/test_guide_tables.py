@@ -98,10 +98,10 @@ def test_readme_says_of_the_default_what_was_measured(repository):
     rows, auto, _, found = summaries_of_calibrators()
     least = min(np.sum(other["worse"] > 0.01) for other in found.values())
     assert (
-        f"in {len(rows)} cases, the default was {shown(auto['regret'], 4)} of log-loss above the "
-        f"best of all calibrators on average, {shown(auto['largest'], 3)} at most. It was worse "
-        f"than no calibration by more than .01 in {np.sum(auto['worse'] > 0.01)} case, every "
-        f"other calibrator in {least} or more."
+        f"in {len(rows)} cases, the log-loss of the default was above that of the best calibrator "
+        f"by {shown(auto['regret'], 4)} on average and by {shown(auto['largest'], 3)} at most. The "
+        "default was worse than no calibration by more than .01 in "
+        f"{np.sum(auto['worse'] > 0.01)} case; every other calibrator was in {least} or more."
     ) in text
 
 
