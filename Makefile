@@ -44,8 +44,8 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	$(PYTEST)
 
-# The tests that take less than half a second each, without those of the benchmarks and the examples of
-# the guide and of docstrings.
+# The tests that take less than half a second each, without scikit-learn's checks of estimators,
+# those of the benchmarks, and the examples of the guide and of docstrings.
 test-quick: $(VENV)/.test
 	$(PYTEST) -m "not slow and not long" --ignore=tests/benchmarks tests
 

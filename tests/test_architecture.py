@@ -111,6 +111,7 @@ def test_imports_only_what_the_design_allows(path):
             assert target not in PACKAGES or target in allowed, f"{path} imports skcalib.{target}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("root", ["skcalib", "benchmarks"])
 def test_no_files_import_each_other_in_a_circle(repository, root):
     home = ROOT.parent if root == "skcalib" else repository
@@ -355,6 +356,7 @@ def test_import_loads_nothing_heavy(package, loaded):
         assert not {"numpy", "sklearn", "scipy"} & set(loaded[package])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "missing", "extra"),
     [

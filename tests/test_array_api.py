@@ -9,6 +9,7 @@ import scipy
 from sklearn.utils.fixes import parse_version
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     parse_version(scipy.__version__) < parse_version("1.14"),
     reason="scikit-learn dispatches from scipy 1.14 on",

@@ -37,6 +37,7 @@ def test_predictions_are_labels(classifier, names):
     assert classifier.score(X, y) == pytest.approx((predicted == y).mean())
 
 
+@pytest.mark.slow
 def test_wrong_labels_are_found_around_it():
     X, y = make_blobs(300, centers=3, random_state=0)
     y[:10] = (y[:10] + 1) % 3

@@ -117,6 +117,7 @@ def test_a_column_that_the_estimator_inside_takes_reaches_it(meta, name):
         assert len(ranked(X)) == N
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize("name", COLUMNS)
 def test_functions_pass_columns_on(name):
@@ -135,6 +136,7 @@ def test_who_computes_with_the_columns_refuses_dates(dtype):
             model.fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array])
 def test_sparse_samples_find_their_issues_as_dense_ones_do(kind):

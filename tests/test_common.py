@@ -264,6 +264,7 @@ def _failures(estimator):
 
 
 # The checks fit on noise and on separable samples, and features stand where scores should.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The columns of X seem:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:X is far below chance:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:X seems to belong to rows:skcalib.utils.SkcalibWarning")

@@ -10,6 +10,7 @@ QUICK = [[(n, make) for n, make in settings_of(draw) if "million" not in n] for 
 CHOSEN = [settings[i % len(settings)] for i, settings in enumerate(QUICK)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make for _, make in CHOSEN], ids=[name for name, _ in CHOSEN])
 def test_a_display_is_drawn(make, tmp_path):
     figure = make()

@@ -45,6 +45,7 @@ def pipe(net):
     return Pipeline([("scale", MinMaxScaler()), ("clf", DifficultyAwareClassifier(net, scorer))])
 
 
+@pytest.mark.slow
 def test_grid_over_temperature_alpha_and_gamma(digits, net, pipe):
     grids = [
         {"clf__temperature": [0.3, 1.0], "clf__estimator__criterion__alpha": [0.0, 0.5]},
@@ -62,6 +63,7 @@ def test_grid_over_temperature_alpha_and_gamma(digits, net, pipe):
     assert set(search.best_estimator_.classes_) == {"zero", "one", "two", "three"}
 
 
+@pytest.mark.slow
 def test_weights_come_from_the_training_fold_alone(digits, pipe):
     X, y = digits
     folds = list(StratifiedKFold(3).split(X, y))

@@ -164,12 +164,14 @@ def test_scores_of_folds_hand_groups_on(difficulty):
         np.testing.assert_array_equal(groups, PATIENTS[samples])
 
 
+@pytest.mark.slow
 def test_the_labels_that_a_sample_may_have_stay_together_without_a_warning():
     X, y = make_classification(300, flip_y=0.3, class_sep=0.5, random_state=0)
     inner = PostHocCalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=3)
     LabelCleaningClassifier(inner).fit(X, y)  # every warning is an error
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 def test_with_metadata_routing_nothing_is_passed_that_nobody_gave():
     Asks.fits.clear()
@@ -226,6 +228,7 @@ def test_groups_of_another_length_are_refused(estimator):
         estimator.fit(X, Y, groups=PATIENTS[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_folds_in_processes_and_threads(backend):
     apart = X + 2 * Y[:, np.newaxis]
