@@ -99,8 +99,8 @@ def test_readme_says_of_the_default_what_was_measured(repository):
     least = min(np.sum(other["worse"] > 0.01) for other in found.values())
     assert (
         f"in {len(rows)} cases, the log-loss of the default was above that of the best calibrator "
-        f"by {shown(auto['regret'], 4)} on average and by {shown(auto['largest'], 3)} at most. The "
-        "default was worse than no calibration by more than .01 in "
+        f"by {shown(auto['regret'], 4)} on average and by {shown(auto['largest'], 3)} at most. "
+        "The default was worse than no calibration by more than .01 in "
         f"{np.sum(auto['worse'] > 0.01)} case; every other calibrator was in {least} or more."
     ) in text
 
