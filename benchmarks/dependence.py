@@ -215,7 +215,7 @@ class Promises:
 
 
 def cases() -> Iterator[tuple[str, str, bool]]:
-    """Yield every promise, layout, and whether the groups are told."""
+    """Yield every promise, layout, and whether the groups are passed on."""
     for promise, layout, told in product(LIMITS, LAYOUTS, (False, True)):
         if told and (LAYOUTS[layout][1] == 1 or promise not in GROUPED):
             continue
