@@ -232,7 +232,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             If X is not finite, has another number of columns than in `fit`, or should hold
             probabilities and does not.
         """
-        if "classes_" not in vars(self):
+        if "classes_" not in vars(self):  # the check takes longer than most maps of one row
             check_is_fitted(self)
         return self._predict_proba(self._read_scores(X, reset=False))
 

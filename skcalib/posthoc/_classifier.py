@@ -402,7 +402,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         proba : ndarray or dask array of shape (n_samples, n_classes)
             Probabilities in the order of `classes_`. Lazy if X is a dask array.
         """
-        if "calibrator_" not in vars(self):
+        if "calibrator_" not in vars(self):  # as in a calibrator: a check takes long for one row
             check_is_fitted(self)
         X, by, total = as_features(X), self._breakdown(X), 0.0
         for estimator in self.estimators_:
