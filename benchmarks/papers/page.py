@@ -9,7 +9,20 @@ import numpy as np
 
 import benchmarks.papers
 
-from . import depth, figures, gra, guides, labels, prio, prio_images, pruning, rmd, shift, short
+from . import (
+    depth,
+    figures,
+    gra,
+    guides,
+    labels,
+    prio,
+    prio_images,
+    pruning,
+    quotes,
+    rmd,
+    shift,
+    short,
+)
 from .beside import beside
 from .claims import (
     OWN,
@@ -268,6 +281,8 @@ def render():
         "full_gra.inc": on_a_gpu(),
     }
     files |= figures.pictures()
+    for paper, said in quotes.QUOTES.items():
+        files[f"{paper}_said.inc"] = quotes.table(STUDIES, said)
     for page in PAGES:
         files[f"{page}_short.inc"] = short.written(page)
     for page in SCREENS:
