@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copyreg
 import io
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -17,6 +20,40 @@ from sklearn.utils.validation import check_is_fitted
 from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context
 from ..utils._estimators import validate_data
 from ._hooks import check_layers, place_layers, record_layers, to_input, torch_module
+
+
+class _Saved(NamedTuple):
+    """What torch.save writes of a module or net."""
+
+    content: bytes
+
+
+class _Pickler(pickle._Pickler):  # that of C has no `memoize`
+    """Pickles equal objects to equal bytes; torch.save writes their tensors beside them."""
+
+    def memoize(self, obj: Any) -> None:
+        # Whether two equal texts are one object differs between copies.
+        if not isinstance(obj, str | bytes):
+            super().memoize(obj)
+
+    def reducer_override(self, obj: Any) -> Any:
+        # A skorch net pickles its modules on its own, with the addresses of their tensors.
+        if hasattr(type(obj), "cuda_dependent_attributes_"):
+            return copyreg.__newobj__, (type(obj),), vars(obj), None, None, _set_net  # type: ignore[attr-defined]
+        return NotImplemented
+
+
+def _set_net(net: Any, state: dict[str, Any]) -> None:
+    """Give a net its attributes; without a GPU, the CPU is its device."""
+    vars(net).update(state)
+    if str(net.device).startswith("cuda") and not torch.cuda.is_available():
+        net.device = "cpu"
+
+
+def _to_bytes(module: Any) -> bytes:
+    file = io.BytesIO()
+    torch.save(module, file, pickle_module=SimpleNamespace(__name__=__name__, Pickler=_Pickler))
+    return file.getvalue()
 
 
 class LayerEmbedder(TransformerMixin, BaseEstimator):
@@ -277,20 +314,21 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         # joblib, which a Pipeline with `memory` asks, hashes what is pickled. A tensor is pickled
-        # with the address of its memory, and no copy would ever be found; the bytes of torch.save
-        # depend on the numbers alone.
+        # with the address of its memory, and no copy would ever be found; these bytes depend on
+        # the numbers alone.
         state = super().__getstate__()
-        if isinstance(self.module, torch.nn.Module):
-            file = io.BytesIO()
-            torch.save(self.module, file)
-            return state | {"module": file.getvalue()}
-        return state
+        try:
+            return state | {"module": _Saved(_to_bytes(self.module))}
+        except (pickle.PicklingError, AttributeError, TypeError):  # a lambda in it, for example
+            return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         module = state["module"]
-        if isinstance(module, bytes):
+        if isinstance(module, _Saved):
             # A pickle is trusted as a whole, or not loaded at all.
-            module = torch.load(io.BytesIO(module), weights_only=False)
+            device = None if torch.cuda.is_available() else "cpu"
+            file = io.BytesIO(module.content)
+            module = torch.load(file, map_location=device, weights_only=False)
         super().__setstate__(state | {"module": module})
 
     def __sklearn_tags__(self) -> Tags:

@@ -453,6 +453,39 @@ def test_bad_parameters(mlp, X):
         LayerEmbedder(mlp).transform(X)
 
 
+def fitted_net():
+    module = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    net = NeuralNetClassifier(module, max_epochs=1, verbose=0, criterion=nn.CrossEntropyLoss)
+    X = RNG.normal(size=(30, 8)).astype(np.float32)
+    return FrozenEstimator(net.fit(X, np.arange(30) % 3))
+
+
+@pytest.mark.parametrize("make", [fitted_net, lambda: FrozenEstimator(fitted_net().module_)])
+def test_a_net_is_hashed_by_its_content(make, tmp_path):
+    embedder = LayerEmbedder(make(), "0")
+    loaded = pickle.loads(pickle.dumps(embedder))
+    hashed = joblib.hash(embedder)
+    assert hashed == joblib.hash(loaded) == joblib.hash(copy.deepcopy(embedder))
+    assert type(loaded.module) is type(embedder.module)
+    X = RNG.normal(size=(20, 8)).astype(np.float32)
+    steps = [("embed", embedder), ("classify", LogisticRegression())]
+    features = Pipeline(steps, memory=str(tmp_path)).fit(X, X[:, 0] > 0)[0].transform(X)
+    again = Pipeline([("embed", loaded), steps[1]], memory=str(tmp_path)).fit(X, X[:, 0] > 0)
+    assert len(list(tmp_path.rglob("output.pkl"))) == 1
+    assert_array_equal(again[0].transform(X), features)
+    inside = loaded.module.estimator
+    with torch.no_grad():
+        getattr(inside, "module_", inside)[0].weight[0, 0] += 1
+    assert joblib.hash(loaded) != hashed
+
+
+def test_a_net_that_cannot_be_pickled_is_copied_all_the_same():
+    module = nn.Sequential(nn.Linear(8, 3))
+    module.note = lambda: 1
+    copied = copy.deepcopy(LayerEmbedder(module, "0"))
+    assert_array_equal(copied.module[0].weight.detach(), module[0].weight.detach())
+
+
 def test_a_pipeline_with_memory_finds_what_it_has_computed(tmp_path):
     module = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
     embedder = LayerEmbedder(module, "0")
