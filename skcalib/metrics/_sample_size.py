@@ -182,7 +182,8 @@ def _probabilities(y_proba: Any, rate: float | None, auroc: float | None) -> Arr
     normal = ndtri((np.arange(2000) + 0.5) / 2000)
 
     def with_spread(spread: float) -> Array:
-        center = brentq(lambda m: expit(m + spread * normal).mean() - rate, -60, 60)
+        far = 60 + spread * normal[-1]
+        center = brentq(lambda m: expit(m + spread * normal).mean() - rate, -far, far)
         return expit(center + spread * normal)
 
     def area(spread: float) -> float:
@@ -190,7 +191,7 @@ def _probabilities(y_proba: Any, rate: float | None, auroc: float | None) -> Arr
         negative = np.cumsum(1 - p) - (1 - p) / 2
         return float(p @ negative / (p.sum() * (1 - p).sum()))
 
-    return with_spread(brentq(lambda s: area(s) - auroc, 1e-3, 30))
+    return with_spread(brentq(lambda s: area(s) - auroc, 1e-6, 1e6))
 
 
 def _check_target(
@@ -220,7 +221,8 @@ def _risk(proba: Array, statistic: str, value: float) -> Array:
     slope, mean = (value, proba.mean()) if statistic == "slope" else (1.0, value * proba.mean())
     if not 0 < mean < 1:
         raise ValueError(f"detect must hold a possible O/E ratio, got {value!r}.")
-    shift = brentq(lambda a: expit(a + slope * score).mean() - mean, -60, 60)
+    far = 60 + abs(slope) * float(np.abs(score[np.isfinite(score)]).max(initial=0))
+    shift = brentq(lambda a: expit(a + slope * score).mean() - mean, -far, far)
     return expit(shift + slope * score)
 
 

@@ -114,3 +114,18 @@ def test_more_samples_for_more():
 def test_errors(options, message):
     with pytest.raises(ValueError, match=message):
         samples_for_validation(n_simulations=20, random_state=0, **options)
+
+
+@pytest.mark.parametrize("auroc", [0.51, 0.8, 0.999])
+@pytest.mark.parametrize("rate", [0.001, 0.018, 0.5, 0.99])
+def test_rare_events_and_areas_near_the_ends(rate, auroc):
+    table = samples_for_validation(
+        rate=rate, auroc=auroc, width={"o_e_ratio": 2.0}, n_simulations=20, random_state=0
+    )
+    assert table["n_events"][0] == pytest.approx(rate * table["n_samples"][0])
+
+
+def test_risks_of_a_steep_slope_keep_the_mean():
+    proba = np.array([1e-12, 0.2, 0.7, 1 - 1e-12])
+    for slope in (-3, 0.01, 20):
+        assert _risk(proba, "slope", slope).mean() == pytest.approx(proba.mean(), abs=1e-6)
