@@ -34,7 +34,7 @@ class _Pickler(pickle._Pickler):  # that of C has no `memoize`
     def memoize(self, obj: Any) -> None:
         # Whether two equal texts are one object differs between copies.
         if not isinstance(obj, str | bytes):
-            super().memoize(obj)
+            super().memoize(obj)  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         # A skorch net pickles its modules on its own, with the addresses of their tensors.
