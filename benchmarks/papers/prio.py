@@ -102,7 +102,8 @@ def _guided(folder, fraction, task, method, options, settings, seed, stops):
     if method.name.endswith(", target"):
         guide = target_entropies(folder, task)
     plan = method.plan(task, **options)
-    return prioritized(task, plan, guide, seed, fraction, measured=(N_STEPS,))
+    steps = {"measured": (N_STEPS,), "n_steps": N_STEPS}
+    return prioritized(task, plan, guide, seed, fraction, LATE[1], **steps)
 
 
 def target_entropies(folder, task):

