@@ -44,10 +44,9 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	$(PYTEST)
 
-# The tests that take less than half a second each, without scikit-learn's checks of estimators,
-# those of the benchmarks, and the examples of the guide and of docstrings.
+# Two cases of every test that takes less than half a second, and no examples.
 test-quick: $(VENV)/.test
-	$(PYTEST) -m "not slow and not long" --ignore=tests/benchmarks tests
+	$(PYTEST) --quick tests
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ repository: what needs them is skipped, and says so.
 
 import signal
 import sys
+from collections import Counter
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -96,8 +97,28 @@ def pytest_collect_file(file_path):
     return found
 
 
-def pytest_collection_modifyitems(items):
-    """Skip examples where an older scikit-learn trains other models: they show numbers."""
+def pytest_addoption(parser):
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="two cases of every test that takes less than half a second, and no examples",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Keep what `--quick` asks for, and skip examples that an older scikit-learn would change."""
+    if config.getoption("quick"):
+        chosen, left_out, cases = [], [], Counter()
+        for item in items:
+            name = item.nodeid.partition("[")[0]
+            slow = item.get_closest_marker("slow") or item.get_closest_marker("long")
+            quick = not slow and not isinstance(item, pytest.DoctestItem) and cases[name] < 2
+            cases[name] += quick
+            (chosen if quick else left_out).append(item)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = chosen
+    # Examples show numbers, and an older scikit-learn trains other models.
     if parse_version(sklearn.__version__) < parse_version("1.9"):
         older = pytest.mark.skip(reason="shows numbers of scikit-learn 1.9 or later")
         for item in items:

@@ -85,10 +85,14 @@ def mean_range(
     """
     x, w, n, s = _prepared(outcome, proba, weight, effect, count)
     tail, total = (1 - level) / 2, float(w @ n)
+    # With equal weights, a shift of x changes the tilt by as much: one search serves all shifts.
+    searched = 0 < s < total and bool((w == 1).all())
+    reached = _find_tilt(x, w, n, s, -2 * FARTHEST, 2 * FARTHEST) if searched else None
 
     def excess(shift: float, sign: int) -> float:
         observed = s if sign > 0 else total - s
-        return _tail(sign * (x + shift), w, n, observed) - tail
+        tilt = None if reached is None else sign * (reached - shift)
+        return _tail(sign * (x + shift), w, n, observed, tilt) - tail
 
     ends = []
     # At the lower end P(sum >= s) equals the tail, at the upper end P(sum <= s).
@@ -126,10 +130,28 @@ def _prepared(
     return x, np.ones(len(x)), n / effect, float(np.sum(outcome)) / effect
 
 
+def _find_tilt(
+    x: NDArray[np.float64],
+    w: NDArray[np.float64],
+    n: NDArray[np.float64],
+    s: float,
+    low: float,
+    high: float,
+) -> float:
+    """Return the t, between two numbers, with which log-odds x + w t give the mean s."""
+    return float(brentq(lambda t: n * w @ expit(x + w * t) - s, low, high))
+
+
 def _tail(
-    x: NDArray[np.float64], w: NDArray[np.float64], n: NDArray[np.float64], s: float
+    x: NDArray[np.float64],
+    w: NDArray[np.float64],
+    n: NDArray[np.float64],
+    s: float,
+    tilt: float | None = None,
 ) -> float:
     """Return P(sum_i w_i Y_i >= s), where n_i independent Y_i have log-odds x_i.
+
+    `tilt` is that of :func:`_find_tilt`, where it is known.
 
     The saddlepoint approximation of Lugannani and Rice (1980), with Daniels's correction for
     whole numbers where all weights are 1: within a per cent of the exact tail where the variance
@@ -140,11 +162,11 @@ def _tail(
         return 1.0  # it is about 1/2 or more: no test needs the value
     if s >= (w @ n) * (1 - 1e-12):
         return float(np.exp(-n @ np.logaddexp(0, -x)))  # all outcomes are 1
-    # Y tilted by t has log-odds x + w t; the tilt under which s is the mean.
-    high = 1.0
-    while n * w @ expit(x + w * high) < s:
-        high *= 2
-    t = brentq(lambda t: n * w @ expit(x + w * t) - s, 0, high)
+    if (t := tilt) is None:
+        high = 1.0
+        while n * w @ expit(x + w * high) < s:
+            high *= 2
+        t = _find_tilt(x, w, n, s, 0, high)
     tilted = expit(x + w * t)
     cumulant = n @ (np.logaddexp(0, x + w * t) - np.logaddexp(0, x))
     r = np.sqrt(max(2 * (t * s - cumulant), 0.0))
