@@ -20,7 +20,7 @@ from . import posthoc
 from .difficulty import DifficultyAwareClassifier
 from .labels import LabelCleaningClassifier
 from .posthoc import PostHocCalibratedClassifier, PostHocCalibrator
-from .selection import SelectiveClassifier, SubsetClassifier
+from .selection import MinimumCostClassifier, SelectiveClassifier, SubsetClassifier
 from .utils._estimators import get_last_step
 from .utils._labels import find_positions
 from .utils._output import import_optional
@@ -358,7 +358,8 @@ def _shapes(operator: Any) -> None:
     """Set the types and shapes of the outputs."""
     label, proba, *accepted = operator.outputs
     n, classes = operator.inputs[0].get_first_dimension(), operator.raw_operator.classes_
-    is_text = _labels(classes).dtype.kind == "U"
+    answers = getattr(operator.raw_operator, "decisions_", classes)
+    is_text = _labels(answers).dtype.kind == "U"
     label.set_type((StringTensorType if is_text else Int64TensorType)([n]))
     proba.set_type(type(proba.type)([n, len(classes)]))
     for output in accepted:
@@ -431,6 +432,18 @@ def _convert_selective(scope: Any, operator: Any, container: Any) -> None:
     g.save(accepted, operator.outputs[2])
 
 
+def _convert_minimum_cost(scope: Any, operator: Any, container: Any) -> None:
+    g, model = _Graph(scope, container), operator.raw_operator
+    if callable(model.costs):
+        raise NotImplementedError(
+            "costs must be a table in ONNX, one for all samples, got a function of X."
+        )
+    _, proba = _inner(g, operator)
+    expected = g("MatMul", proba, np.asarray(model.costs, dtype=np.float64).T)
+    best = g("ArgMin", expected, axis=1, keepdims=0)
+    _save(g, operator, g("Gather", _labels(model.decisions_), best), proba)
+
+
 def _minus_entropy(g: _Graph, proba: str, k: int) -> str:
     logs = g("Log", g("Max", proba, float(np.finfo(np.float64).tiny)))
     return g.row_sum(g("Mul", proba, logs), k)
@@ -489,6 +502,7 @@ def _register() -> None:
         handled[kind] = _parse_delegating, _convert_delegating
     handled[PostHocCalibratedClassifier] = _parse, _convert_calibrated
     handled[SelectiveClassifier] = _parse, _convert_selective
+    handled[MinimumCostClassifier] = _parse, _convert_minimum_cost
     for kind, (parser, converter) in handled.items():
         update_registered_converter(
             kind, _alias(kind), _shapes, converter, parser=parser, options=_OPTIONS

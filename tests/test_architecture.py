@@ -381,7 +381,9 @@ import skcalib.{package}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = run.stderr.strip().splitlines()[-1]
     assert last.startswith(f"ImportError: {missing} is required here")
-    assert last.endswith(f"pip install 'skcalib[{extra}]', or '.[{extra}]' in a checkout")
+    assert last.endswith(
+        f"pip install 'skcalib[{extra}] @ git+https://github.com/skcalib/skcalib'"
+    )
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -20,7 +20,12 @@ from sklearn.tree import DecisionTreeClassifier
 from skcalib import posthoc
 from skcalib.difficulty import DifficultyAwareClassifier, RMDScorer
 from skcalib.posthoc import PostHocCalibratedClassifier, PostHocCalibrator
-from skcalib.selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
+from skcalib.selection import (
+    MaxEntropySelector,
+    MinimumCostClassifier,
+    SelectiveClassifier,
+    SubsetClassifier,
+)
 from tests.posthoc._sample import sample
 from tests.posthoc.test_formula import EDGES, MAPS, fitted, softmax
 
@@ -277,3 +282,25 @@ def test_a_fold_that_lacks_a_class(method):
     model = PostHocCalibratedClassifier(LogisticRegression(), "temperature", **options)
     with pytest.raises(ValueError, match=r"lacks class \[2\] in fold 2 of cv"):
         model.fit(X[rows], y[rows])
+
+
+@pytest.mark.parametrize("decisions", [None, ["act", "wait"], [7, 3, 5]])
+def test_decisions_of_least_cost(decisions):
+    X, y = data(2)
+    model = PostHocCalibratedClassifier(GaussianNB(), "temperature", cv=2)
+    costs = [[0, 5], [100, 0], [3, 3]][: len(decisions or y[:2])]
+    clf = MinimumCostClassifier(model, costs, decisions=decisions).fit(X, y)
+    found = run(clf, X)
+    np.testing.assert_allclose(found["probabilities"], clf.estimator_.predict_proba(X), atol=1e-5)
+    expected = np.sort(clf.expected_costs(X), axis=1)
+    clear = expected[:, 1] - expected[:, 0] > 1e-2  # decisions as good as each other are free
+    assert clear.mean() > 0.9
+    np.testing.assert_array_equal(found["label"][clear], clf.predict(X)[clear])
+    assert len(np.unique(found["label"])) == len(costs)
+
+
+def test_costs_of_every_sample_are_no_graph():
+    X, y = data(2)
+    clf = MinimumCostClassifier(GaussianNB(), lambda X: [[0, 5], [100, 0]]).fit(X, y)
+    with pytest.raises(NotImplementedError, match="costs must be a table in ONNX"):
+        run(clf, X)

@@ -60,14 +60,14 @@ for name, clf in (("as it is", plain), ("calibrated", careful)):
     print(f"{name:11} costs {-clf.score(X_test, y_test):.3f} a payment: {shown}")
 
 # %%
-# Beside the costs that it claims, and doing the same with all payments
+# Beside the costs that it predicts, and doing the same with all payments
 # ---------------------------------------------------------------------
 proba = plain.predict_proba(X_test)
 table = cost_summary(y_test, proba, costs(X_test), decisions=decisions, random_state=0)
 for row in table:
     print(
         f"{row['rule']:13} {row['cost']:.3f} ({row['low']:.3f} to {row['high']:.3f}), "
-        f"claims {row['claimed']:.3f}"
+        f"predicted {row['predicted']:.3f}"
     )
 
 # %%
@@ -77,7 +77,7 @@ for row in table:
 # and the bands say little.
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 thresholds = np.geomspace(0.0005, 0.5, 60)
-options = {"ax": ax, "random_state": 0, "claimed": False, "thresholds": thresholds}
+options = {"ax": ax, "random_state": 0, "predicted": False, "thresholds": thresholds}
 DecisionCurveDisplay.from_predictions(y_test, proba, name="as it is", **options)
 DecisionCurveDisplay.from_predictions(
     y_test, careful.predict_proba(X_test), name="calibrated", **options

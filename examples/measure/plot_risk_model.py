@@ -42,8 +42,8 @@ for row in table:
 # %%
 # What acting on it is worth
 # --------------------------
-# One acts from a risk on at which a false alarm costs as much as the upper axis says. The model
-# claims a benefit that it does not deliver; above 30 %, it is worth no more than acting on nobody.
+# The upper axis has the costs of errors for which each threshold is the right one. The model
+# predicts a benefit that it does not deliver; above 30 %, acting on nobody is as good.
 # Half of the patients update the intercept, as the table suggests; the curves are of the others.
 first = patient < 210
 update = SigmoidCalibration(slope=False, input="proba")
@@ -60,7 +60,7 @@ DecisionCurveDisplay.from_predictions(
     event[test], risk[test], ax=axes[1], name="the model", **options
 )
 DecisionCurveDisplay.from_predictions(
-    event[test], updated, ax=axes[1], name="updated", claimed=False, **options
+    event[test], updated, ax=axes[1], name="updated", predicted=False, **options
 )
 plt.show()
 

@@ -114,7 +114,7 @@ for name, column in (("from elsewhere", "risk"), ("updated", "updated")):
         **{"name": name, "ax": axes[0]},
     )
     DecisionCurveDisplay.from_predictions(
-        test["event"], test[column], name=name, ax=axes[1], claimed=False, **options
+        test["event"], test[column], name=name, ax=axes[1], predicted=False, **options
     )
 axes[1].axvline(threshold, color="gray", linewidth=0.8)
 plt.show()

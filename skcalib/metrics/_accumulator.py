@@ -343,8 +343,8 @@ class CalibrationAccumulator:
         columns = as_proba(y_proba, in_blocks=True).shape[1:]
         if self._columns not in (None, columns):
             raise ValueError(
-                f"y_proba must have the columns of the updates before, {self._columns}, "
-                f"got {columns}."
+                "y_proba must have the columns of the updates before, "
+                f"{_count_columns(self._columns)}, got {_count_columns(columns)}."
             )
         # `classes_` has the positive class last, so `pos_label` is not needed any more; but the
         # columns of soft labels are in the order of `labels`.
@@ -748,6 +748,11 @@ def _check_common(some: Any, other: Any, what: str) -> Any:
     if not np.array_equal(some, other):
         raise ValueError(f"Only accumulators with the same {what} add up.")
     return some
+
+
+def _count_columns(columns: tuple[int, ...] | None) -> str:
+    """Return the number of columns in words."""
+    return f"{columns[0]}, one for each class" if columns else "one, of the positive class"
 
 
 def _is_empty(values: Any, name: str) -> bool:

@@ -182,11 +182,11 @@ def decision_curve(
     random_state: Any = None,
     as_frame: bool = False,
 ) -> NDArray[Any] | pd.DataFrame:
-    """Net benefit at many thresholds, with intervals, a band, and what the model claims.
+    """Net benefit at many thresholds, with intervals, a band, and what the model predicts.
 
     A model is worth acting on at a threshold if its net benefit exceeds 0 (acting on none) and
-    that of acting on all [1]_. A calibrated model delivers what it claims; the difference of
-    ``claimed`` and ``net_benefit`` is what its probabilities promise and do not keep.
+    that of acting on all [1]_. A calibrated model delivers what it predicts; the difference of
+    ``predicted`` and ``net_benefit`` is what its probabilities promise and do not keep.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def decision_curve(
     table : structured array or DataFrame, one line per model and threshold
         With ``model`` ("" for an array), ``threshold``, ``net_benefit`` (larger = better), the
         ends ``low`` and ``high`` of its interval, those of a band that holds the whole curve,
-        ``band_low`` and ``band_high``, ``claimed``, the net benefit if the probabilities were
+        ``band_low`` and ``band_high``, ``predicted``, the net benefit if the probabilities were
         right, ``act_on_all``, that of acting on all samples, and ``interventions_avoided``, how
         many actions per sample the model saves at the same number of positive samples found.
 
@@ -268,9 +268,9 @@ def decision_curve(
     ...     y_true, {"right": risk, "too high": np.sqrt(risk)}, thresholds=[0.3], random_state=0
     ... )
     >>> for row in table:
-    ...     print(f"{row['model']}: {row['net_benefit']:.3f}, claims {row['claimed']:.3f}")
-    right: 0.060, claims 0.048
-    too high: -0.005, claims 0.197
+    ...     print(f"{row['model']}: {row['net_benefit']:.3f}, predicted {row['predicted']:.3f}")
+    right: 0.060, predicted 0.048
+    too high: -0.005, predicted 0.197
     """
     models = y_proba if isinstance(y_proba, Mapping) else {"": y_proba}
     if not models:
@@ -344,7 +344,7 @@ def _curve(sample: Sample, grid: Array, drawing: _Drawing) -> dict[str, Array]:
         "high": value - _unskew(-reach, skewness) * error,
         "band_low": value - _unskew(wide, skewness) * error,
         "band_high": value - _unskew(-wide, skewness) * error,
-        "claimed": _mean_benefit(sample.proba, sample, grid),
+        "predicted": _mean_benefit(sample.proba, sample, grid),
         "act_on_all": act_on_all,
         "interventions_avoided": (value - act_on_all) / odds,
     }

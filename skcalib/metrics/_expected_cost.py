@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = (
-    *("cost", "low", "high", "claimed"),
+    *("cost", "low", "high", "predicted"),
     *("difference", "difference_low", "difference_high"),
 )
 # A probability of 0 has no logarithm; for the recalibration it counts as this.
@@ -102,7 +102,7 @@ default=None
 
     See Also
     --------
-    cost_summary : Beside what the model claims, a recalibrated model and constant decisions.
+    cost_summary : Beside what the model predicts, a recalibrated model and constant decisions.
     net_benefit : Two decisions, for one ratio of costs.
     skcalib.selection.MinimumCostClassifier : Takes these decisions.
 
@@ -226,7 +226,7 @@ def cost_summary(
     table : structured array or DataFrame, one line per rule
         "model", "recalibrated" and "always <decision>" for every decision, with ``rule``, the
         mean ``cost`` (smaller = better), the ends ``low`` and ``high`` of its interval,
-        ``claimed``, the cost if the probabilities behind the decisions were right, and the cost
+        ``predicted``, the cost if the probabilities behind the decisions were right, and the cost
         less that of the model: ``difference`` (negative = cheaper than the model),
         ``difference_low`` and ``difference_high``. For the model the difference is 0 and its
         interval NaN.
@@ -268,11 +268,11 @@ def cost_summary(
     ...     y_true, risk**2, [[0, 10], [1, 1]], decisions=["wait", "act"], random_state=0
     ... )
     >>> for row in table:
-    ...     print(f"{row['rule']}: {row['cost']:.2f}, claims {row['claimed']:.2f}")
-    model: 0.87, claims 0.17
-    recalibrated: 0.63, claims 0.61
-    always wait: 1.01, claims 0.19
-    always act: 1.00, claims 1.00
+    ...     print(f"{row['rule']}: {row['cost']:.2f}, predicted {row['predicted']:.2f}")
+    model: 0.87, predicted 0.17
+    recalibrated: 0.63, predicted 0.61
+    always wait: 1.01, predicted 0.19
+    always act: 1.00, predicted 1.00
     """
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     proba = two_columns(predictions.proba).astype(np.float64)
@@ -302,14 +302,14 @@ def cost_summary(
     for rule in rules:
         of_classes = _costs_of_classes(rule, table)
         values = _of_labels(of_classes, predictions)[used]
-        claimed = sample.weight @ (of_classes * rule.proba).sum(axis=1)[used]
+        predicted = sample.weight @ (of_classes * rule.proba).sum(axis=1)[used]
         cost, *ends = _interval(sample, values, of_classes[used], drawn, confidence_level)
         apart = of_classes - of_model
         values = _of_labels(apart, predictions)[used]
         difference, *more = _interval(sample, values, apart[used], drawn, confidence_level)
         if rule.name == "model":
             more = [np.nan, np.nan]
-        lines.append((cost, *ends, claimed, difference, *more))
+        lines.append((cost, *ends, predicted, difference, *more))
     columns = dict(zip(_COLUMNS, np.array(lines, dtype=np.float64).T))
     return as_table(
         {"rule": np.array([rule.name for rule in rules]), **columns}, as_frame=as_frame

@@ -15,7 +15,7 @@ from ._base import THIN, PredictionDisplay
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ALL, NONE, CLAIMED = "Act on all", "Act on none", "As claimed"
+ALL, NONE, PREDICTED = "Act on all", "Act on none", "As predicted"
 # Numbers of false actions that one right one is worth, as ticks.
 _ODDS = (9999, 1999, 999, 499, 199, 99, 49, 19, 9, 4, 2, 1, 0.5, 0.25, 0.1, 0.05, 0.01)
 # Least distance of two ticks, as a fraction of the axis.
@@ -41,8 +41,8 @@ class DecisionCurveDisplay(PredictionDisplay):
 
     Attributes
     ----------
-    line_, claimed_ : matplotlib Artists
-        The curve, and the line that the model claims; None if it is not drawn.
+    line_, predicted_ : matplotlib Artists
+        The curve, and what the model predicts; None if it is not drawn.
     ax_, figure_ : matplotlib Axes and Figure
         The axes and the figure.
 
@@ -132,7 +132,7 @@ class DecisionCurveDisplay(PredictionDisplay):
         ax: Axes | None = None,
         name: str | None = None,
         interval: str | None = "pointwise",
-        claimed: bool = True,
+        predicted: bool = True,
         ref_line: bool = True,
         **kwargs: Any,
     ) -> Self:
@@ -146,8 +146,8 @@ class DecisionCurveDisplay(PredictionDisplay):
             Name to show. None takes the name of the display.
         interval : {"pointwise", "band"} or None, default="pointwise"
             Intervals at every threshold, or a band that holds the whole curve.
-        claimed : bool, default=True
-            Whether to draw the net benefit that the model claims.
+        predicted : bool, default=True
+            Whether to draw the net benefit that the model predicts.
         ref_line : bool, default=True
             Whether to draw the lines of acting on all and on none.
         **kwargs : dict
@@ -177,11 +177,15 @@ class DecisionCurveDisplay(PredictionDisplay):
         if interval is not None:
             ends = ("low", "high") if interval == "pointwise" else ("band_low", "band_high")
             self._draw_band(x, *(curve[end] for end in ends), color=color)
-        self.claimed_ = None
-        if claimed:
-            shown = CLAIMED not in [line.get_label() for line in self.ax_.lines]
-            (self.claimed_,) = self.ax_.plot(
-                x, curve["claimed"], color=color, linestyle=":", label=CLAIMED if shown else None
+        self.predicted_ = None
+        if predicted:
+            shown = PREDICTED not in [line.get_label() for line in self.ax_.lines]
+            (self.predicted_,) = self.ax_.plot(
+                x,
+                curve["predicted"],
+                color=color,
+                linestyle=":",
+                label=PREDICTED if shown else None,
             )
         if ref_line and is_first:
             gray = self.ax_.xaxis.label.get_color()
@@ -197,10 +201,10 @@ class DecisionCurveDisplay(PredictionDisplay):
 
     def _set_limits(self, curve: NDArray[Any]) -> None:
         """Show the thresholds at which a model acts at all, and little of a negative benefit."""
-        acts = curve["claimed"] > 0
+        acts = curve["predicted"] > 0
         right = float(curve["threshold"][acts].max(initial=curve["threshold"][0]))
         left = float(curve["threshold"][0])
-        names = ["net_benefit", "high", *(["claimed"] if self.claimed_ is not None else [])]
+        names = ["net_benefit", "high", *(["predicted"] if self.predicted_ is not None else [])]
         highest = max(float(np.max(curve[name][acts], initial=0.0)) for name in names)
         if len(self._curves()) > 1:
             left, right = min(left, self.ax_.get_xlim()[0]), max(right, self.ax_.get_xlim()[1])

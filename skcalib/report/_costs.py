@@ -245,7 +245,7 @@ def _make_threshold_blocks(results: dict[str, Any]) -> list[Any]:
             _ends(at["precision"]),
         ],
         ["net benefit", number(at["net_benefit"]), interval(at)],
-        ["net benefit that the probabilities promise", number(at["claimed"]), NONE],
+        ["net benefit that the probabilities promise", number(at["predicted"]), NONE],
         ["net benefit of acting on all", number(at["act_on_all"]), NONE],
         ["actions avoided per sample, against all", number(at["interventions_avoided"]), NONE],
     ]
@@ -271,7 +271,7 @@ def _make_rule_blocks(found: dict[str, Any]) -> list[Any]:
             in_sentence(row["rule"]),
             number(row["cost"]),
             interval(row),
-            number(row["claimed"]),
+            number(row["predicted"]),
             interval({"low": row["difference_low"], "high": row["difference_high"]}),
         ]
         for row in found["rules"]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ..utils._output import import_optional, warn
-from ..utils._proba import TOLERANCE
+from ..utils._proba import TOLERANCE, are_rounded, sum_to_1
 from ._files import (
     LABELS,
     OUTCOMES,
@@ -523,8 +523,8 @@ class _Table:
                         f"columns {list_names(columns)}: write a file for each label."
                     )
         raise ValueError(
-            f"{self.path} must have a column 'label' in its header, or one that the option label "
-            f"names, got {list_names(self.file.names)}."
+            f"{self.path} must have a column 'label' in its header, or --label must name the "
+            f"column of labels, got {list_names(self.file.names)}."
         )
 
     def find(self, given: dict[str, str | None] | None, pos_label: str | None) -> _Found:
@@ -615,27 +615,30 @@ class _Table:
         if len(candidate.columns) == 1 and not (candidate.further or self._completes(candidate)):
             return self.file.probabilities(candidate.columns[0])
         own = [self.file.probabilities(name) for name in candidate.columns]
-        if _sum_to_1(own):
-            return np.column_stack(own)
+        if (rows := _as_rows(own)) is not None:
+            return rows
         further = candidate.further
         if not further and self._completes(candidate):
             further = {strip_name(name): name for name in self._others(candidate)}
         if further:
             rest = [self.file.as_numbers(name) for name in further.values()]
             inside = all(((values >= 0) & (values <= 1)).all() for values in rest)
-            if inside and _sum_to_1([*own, *rest]):
+            if inside and (rows := _as_rows([*own, *rest])) is not None:
                 classes = dict(zip(candidate.columns, candidate.classes))
                 classes |= {name: text for text, name in further.items()}
                 candidate.columns = [name for name in self.names if name in classes]
                 candidate.classes = [classes[name] for name in candidate.columns]
-                values = dict(zip([*classes], [*own, *rest]))
-                return np.column_stack([values[name] for name in candidate.columns])
-        sums = np.sum(own, axis=0)
+                places = {name: k for k, name in enumerate(classes)}
+                return rows[:, [places[name] for name in candidate.columns]]
+        raise self._sums(candidate.columns, own)
+
+    def _sums(self, names: list[str], columns: list[NDArray[np.float64]]) -> ValueError:
+        sums = np.sum(columns, axis=0)
         row = int(np.abs(sums - 1).argmax())
-        raise ValueError(
-            f"{self.path} must have probabilities that sum to 1 in columns "
-            f"{list_names(candidate.columns)}, got {sums[row]:g} in line "
-            f"{self.file.frame.index[row]}; rounded ones need more digits."
+        return ValueError(
+            f"{self.path} must have probabilities that sum to 1 in columns {list_names(names)}, "
+            f"got {sums[row]:g} in line {self.file.frame.index[row]}, which rounding does not "
+            "explain."
         )
 
     def _completes(self, candidate: _Candidate) -> bool:
@@ -717,9 +720,10 @@ class _Table:
         labels = _both(self.labels)
         example = _positive_of(self.labels) or labels[-1]
         return ValueError(
-            f"pos_label must say which class column {column!r} of {self.path} gives the "
-            f"probability of: {' or '.join(labels)}, got None{why}; --classes {column}={example} "
-            f"says so, and --label names another column of labels than {self.label!r}."
+            f"pos_label must say of which class column {column!r} of {self.path} has the "
+            f"probability, {' or '.join(labels)}, got None{why}; if it is {example}, add "
+            f"--classes {column}={example}. (If the labels are not in {self.label!r}, --label "
+            "names their column.)"
         )
 
     def _far_off(self, names: list[str]) -> bool:
@@ -783,8 +787,8 @@ class _Table:
         note = ""
         if candidate.logits:
             note = f", by the {'logistic function' if values.ndim == 1 else 'softmax'} of logits"
-        elif any(is_percent(self.file.frame[name]) for name in candidate.columns):
-            note = ", percent signs divided by 100"
+        else:
+            note = self._changes(candidate.columns)
         if values.ndim == 1:
             column = candidate.columns[0]
             return self._positive(column, values, self._class(candidate, values, pos_label), note)
@@ -793,6 +797,17 @@ class _Table:
             k = classes.index(pos_label)
             return self._positive(candidate.columns[k], values[:, k], pos_label, note)
         return self._found(values, classes, list(candidate.columns), note=note)
+
+    def _changes(self, columns: list[str]) -> str:
+        """Return what was done with the numbers of the columns."""
+        note = ""
+        if any(is_percent(self.file.frame[name]) for name in columns):
+            note = ", percent signs divided by 100"
+        if len(columns) > 1 and not sum_to_1(
+            np.sum([*map(self.file.as_numbers, columns)], axis=0)
+        ):
+            note += ", rounded rows divided by their sums"
+        return note
 
     def _class(
         self, candidate: _Candidate, values: NDArray[np.float64], pos_label: str | None
@@ -855,7 +870,10 @@ class _Table:
         if logits:
             values = self._of_logits(candidate)
         else:
-            values = np.column_stack([self.file.probabilities(name) for name in columns])
+            own = [self.file.probabilities(name) for name in columns]
+            if (rows := _as_rows(own)) is None:
+                raise self._sums(columns, own)
+            values = rows
         unknown = set(labels) - set(named)
         numbers = {str(k) for k in range(len(given))}
         by_position = bool(unknown) and not any(given.values()) and set(labels) <= numbers
@@ -865,7 +883,8 @@ class _Table:
                 f"1, ... for them in this order, got {list_names(sort_naturally(unknown))}; "
                 f"name them one by one: {_example(given)}."
             )
-        return self._found(values, named, columns, by_position)
+        note = "" if logits else self._changes(columns)
+        return self._found(values, named, columns, by_position, note=note)
 
 
 def _of_logits(name: str) -> bool:
@@ -885,8 +904,15 @@ def _is_0_or_1(values: NDArray[np.float64]) -> bool:
     return bool(np.isin(values, (0, 1)).all())
 
 
-def _sum_to_1(columns: list[NDArray[np.float64]]) -> bool:
-    return bool(np.abs(np.sum(columns, axis=0) - 1).max() <= TOLERANCE)
+def _as_rows(columns: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
+    """Return rows that sum to 1, rounded ones divided by their sums; None if there are none."""
+    rows = np.column_stack(columns)
+    sums = rows.sum(axis=1)
+    if not sum_to_1(sums):
+        if not are_rounded(rows, sums):
+            return None
+        rows /= sums[:, np.newaxis]
+    return rows
 
 
 def _says_the_same(

@@ -61,8 +61,8 @@ class CalibrationReport:
     the same. It says for every number whether it is about the predicted class or about the
     positive (second) class.
 
-    `save`, `to_html` and notebooks need ``jinja2`` and ``matplotlib``:
-    ``pip install 'skcalib[report]'``.
+    `save`, `to_html` and notebooks need ``jinja2`` and ``matplotlib``, which the extra
+    ``[report]`` brings.
 
     Examples
     --------
@@ -527,10 +527,7 @@ class CalibrationReport:
         ending = Path(path).suffix.lower()
         if ending not in (".html", ".htm", ".md"):
             raise ValueError(f"path must end in .html, .htm or .md, got {str(path)!r}.")
-        if ending == ".md":
-            _write(self.to_markdown(), path)
-        else:
-            self.to_html(path)
+        (self.to_markdown if ending == ".md" else self.to_html)(path)
 
     @overload
     def to_html(self, path: None = None) -> str: ...
@@ -555,7 +552,7 @@ class CalibrationReport:
         Raises
         ------
         ImportError
-            If ``jinja2`` or ``matplotlib`` is missing: ``pip install 'skcalib[report]'``.
+            If ``jinja2`` or ``matplotlib`` is missing: the extra ``[report]`` brings them.
         OSError
             If the file cannot be written.
 
@@ -579,15 +576,48 @@ class CalibrationReport:
         _write(page, path)
         return None
 
-    def to_markdown(self) -> str:
-        """Return text and tables as Markdown, without pictures, for a pull request for example.
+    @overload
+    def to_markdown(self, path: None = None) -> str: ...
+    @overload
+    def to_markdown(self, path: str | PathLike[str]) -> None: ...
+    def to_markdown(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Return text and tables as Markdown, or write them to a file.
+
+        Without pictures: for the comment of a pull request, for example.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            File to write, with any suffix; an existing file is replaced. None returns the text.
 
         Returns
         -------
-        text : str
-            The whole page as Markdown.
+        text : str or None
+            The whole page as Markdown; None if it was written to `path`.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+
+        See Also
+        --------
+        save : Writes HTML or Markdown, as the suffix says.
+        to_html : The page with its pictures.
+
+        Examples
+        --------
+        >>> from skcalib.datasets import make_predictions
+        >>> from skcalib.report import CalibrationReport
+        >>> y, y_proba, _ = make_predictions(300, random_state=0)
+        >>> print(CalibrationReport.from_predictions(y, y_proba).to_markdown()[:20])
+        # Calibration report
         """
-        return as_markdown(self._document())
+        text = as_markdown(self._document())
+        if path is None:
+            return text
+        _write(text, path)
+        return None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {self.results_['summary']['headline']}"

@@ -81,7 +81,7 @@ class LabelReviewPage:
     finder's estimate. So the file has no suggestions for samples that
     ``finder.draw_samples_to_check`` has drawn.
 
-    Pictures need ``pillow``: ``pip install 'skcalib[report]'``.
+    Pictures need ``pillow``, which the extra ``[report]`` brings.
 
     Examples
     --------

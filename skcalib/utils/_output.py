@@ -239,8 +239,8 @@ def import_optional(module: str, *, extra: str) -> ModuleType:
         package = module.partition(".")[0]
         raise ImportError(
             f"{package} is required here and could not be imported ({error}); "
-            f"install skcalib with the extra that has it: pip install 'skcalib[{extra}]', "
-            f"or '.[{extra}]' in a checkout"
+            f"the extra [{extra}] brings it: pip install 'skcalib[{extra}] @ "
+            "git+https://github.com/skcalib/skcalib'"
         ) from error
 
 

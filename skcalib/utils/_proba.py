@@ -39,6 +39,8 @@ from ._numeric import iter_blocks
 # Tolerance for the rounding of values beyond 0 and 1 and of row sums, in low precision: where a
 # sum may be off, so may the only large entry of its row.
 TOLERANCE = 1e-3
+# The same for a sum, whose own rounding does not decide: .333 + .333 + .333 is .999.
+_MOST_OFF = TOLERANCE + 1e-6
 # Least probability that a logarithm or a ratio is taken of. A 0 from counted votes or rounding has
 # an unknown logit; an infinite one would let a single sample decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
@@ -100,7 +102,7 @@ def _block_is_valid(block: Any) -> bool:
     largest = sums.max()
     off = max(float(largest) - 1, 1 - float(sums.min()))
     # Not `off > ...`, which would let NaN pass.
-    if not (off <= TOLERANCE or off <= _rounding_of_half(block)):
+    if not (off <= _MOST_OFF or off <= _rounding_of_half(block)):
         return False
     # Non-negative rows that sum to at most 1 hold nothing above 1: no pass for the maximum.
     return bool((minimum >= 0 and largest <= highest) or block.max() <= highest)
@@ -141,8 +143,28 @@ def _explain_block(block: NDArray[Any], start: int, name: str) -> None:
     )
 
 
+def sum_to_1(sums: NDArray[np.float64]) -> bool:
+    """Return whether the sums of rows are 1, within the tolerance."""
+    return bool(np.abs(sums - 1).max() <= _MOST_OFF)
+
+
+def are_rounded(proba: NDArray[Any], sums: NDArray[np.float64]) -> bool:
+    """Return whether values have two to five decimals, and rounding explains the sums of rows."""
+    exact = proba.astype(np.float64)
+    for unit in (100, 1000, 10_000, 100_000):
+        if (
+            np.abs(unit * exact - np.rint(unit * exact)).max()
+            <= 4 * unit * np.finfo(proba.dtype).eps
+        ):
+            # Every one of the values is off by half a unit at most.
+            return bool(np.abs(sums - 1).max() <= proba.shape[1] / (2 * unit) + _MOST_OFF)
+    return False
+
+
 def _name_kind(matrix: NDArray[Any], sums: NDArray[np.float64]) -> str:
     """Return what probabilities may be whose rows miss a sum of 1, and what to do with them."""
+    if are_rounded(matrix, sums):
+        return " If rounding did that, divide every row by its sum."
     if len(sums) < 2 or (np.abs(sums - 1) <= TOLERANCE).mean() > 0.1:  # a few wrong rows
         return ""
     steps = np.diff(matrix, axis=1)

@@ -55,19 +55,19 @@ def test_columns_of_the_curve():
         table["net_benefit"], net_benefit(y, proba, grid, sample_weight=weight), atol=1e-12
     )
     np.testing.assert_allclose(table["act_on_all"], rate - (1 - rate) * odds, atol=1e-12)
-    claimed = [np.average((proba >= t) * (proba - t) / (1 - t), weights=weight) for t in grid]
-    np.testing.assert_allclose(table["claimed"], claimed, atol=1e-12)
+    predicted = [np.average((proba >= t) * (proba - t) / (1 - t), weights=weight) for t in grid]
+    np.testing.assert_allclose(table["predicted"], predicted, atol=1e-12)
     avoided = (table["net_benefit"] - table["act_on_all"]) * (1 - grid) / grid
     np.testing.assert_allclose(table["interventions_avoided"], avoided, atol=1e-12)
     # Claimed less delivered is the miscalibration of those acted on.
     gap = [np.average((proba >= t) * (proba - y), weights=weight) / (1 - t) for t in grid]
-    np.testing.assert_allclose(table["claimed"] - table["net_benefit"], gap, atol=1e-12)
+    np.testing.assert_allclose(table["predicted"] - table["net_benefit"], gap, atol=1e-12)
     assert (table["band_low"] < table["low"]).all()
     assert (table["high"] < table["band_high"]).all()
     repeated = decision_curve(
         np.repeat(y, weight), np.repeat(proba, weight), thresholds=grid, random_state=0
     )
-    for name in ("net_benefit", "claimed", "act_on_all"):
+    for name in ("net_benefit", "predicted", "act_on_all"):
         np.testing.assert_allclose(table[name], repeated[name], atol=1e-12)
 
 

@@ -77,16 +77,16 @@ def test_rows_of_the_summary():
     assert table["rule"].tolist() == ["model", "recalibrated", *(f"always {d}" for d in names)]
     assert table["cost"][0] == pytest.approx(expected_cost(y, sharp, COSTS))
     np.testing.assert_allclose(table["cost"][2:], COSTS[:, y].mean(axis=1))
-    np.testing.assert_allclose(table["claimed"][2:], (sharp @ COSTS.T).mean(axis=0))
-    assert table["claimed"][0] == pytest.approx((sharp @ COSTS.T).min(axis=1).mean())
+    np.testing.assert_allclose(table["predicted"][2:], (sharp @ COSTS.T).mean(axis=0))
+    assert table["predicted"][0] == pytest.approx((sharp @ COSTS.T).min(axis=1).mean())
     np.testing.assert_allclose(table["difference"], table["cost"] - table["cost"][0], atol=1e-12)
     assert (table["low"] < table["cost"])[:-1].all()
     assert (table["cost"] < table["high"])[:-1].all()
     # Asking costs 1, whatever the class.
     np.testing.assert_allclose([table["low"][-1], table["high"][-1]], 1)
     # The model is too sure of itself, and claims too little; recalibrated, it is right.
-    assert table["claimed"][0] < table["low"][0]
-    assert table["low"][1] < table["claimed"][1] < table["high"][1]
+    assert table["predicted"][0] < table["low"][0]
+    assert table["low"][1] < table["predicted"][1] < table["high"][1]
 
 
 def test_interval_of_what_miscalibration_costs():

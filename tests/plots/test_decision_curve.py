@@ -31,7 +31,7 @@ def test_lines_and_band(interval):
     np.testing.assert_array_equal(
         display.line_.get_xydata(), np.column_stack([GRID, table["net_benefit"]])
     )
-    np.testing.assert_array_equal(display.claimed_.get_ydata(), table["claimed"])
+    np.testing.assert_array_equal(display.predicted_.get_ydata(), table["predicted"])
     by_label = {line.get_label(): line for line in display.ax_.lines}
     np.testing.assert_array_equal(by_label["Act on all"].get_ydata(), table["act_on_all"])
     np.testing.assert_array_equal(by_label["Act on none"].get_ydata(), [0, 0])
@@ -53,14 +53,14 @@ def test_a_second_model_shares_the_reference_lines():
         y, proba**2, thresholds=GRID, random_state=0, ax=display.ax_, name="second"
     )
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert texts == ["first", "second", "As claimed", "Act on all", "Act on none"]
+    assert texts == ["first", "second", "As predicted", "Act on all", "Act on none"]
     assert other.line_.get_color() != display.line_.get_color()
     assert len(display.ax_.child_axes) == 1
 
 
 def test_options_leave_lines_out():
-    display = example(claimed=False, ref_line=False, linewidth=3)
-    assert display.claimed_ is None
+    display = example(predicted=False, ref_line=False, linewidth=3)
+    assert display.predicted_ is None
     assert len(display.ax_.lines) == 1
     assert display.line_.get_linewidth() == 3
 

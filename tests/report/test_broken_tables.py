@@ -72,7 +72,10 @@ TABLES = {
         table(["a,1,0.5,0.5", *ROWS_OF_THREE], THREE),
         "sum to 1 in columns a, b, c, got 2 in line 2",
     ),
-    "rounded": (table(["a,0.33,0.33,0.33"] * 9 + ROWS_OF_THREE, THREE), "need more digits"),
+    "rounded": (
+        table(["a,0.3,0.3,0.3"] * 9 + ROWS_OF_THREE, THREE),
+        "which rounding does not explain",
+    ),
     "logits": (
         table([f"{y},{p - 3:.3f},x" for y, p in zip(Y, P)]),
         r"'prob' .* in \[0, 1\], got -\d.\d+ in line 2",

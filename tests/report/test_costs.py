@@ -34,7 +34,7 @@ def test_the_numbers_are_those_of_the_metrics(report):
     [expected] = decision_curve(Y, STATED, thresholds=[1 / 8], **given)
     acted = STATED >= 1 / 8
     at = found["costs"]["at"]
-    for name in ("net_benefit", "low", "high", "claimed", "act_on_all", "interventions_avoided"):
+    for name in ("net_benefit", "low", "high", "predicted", "act_on_all", "interventions_avoided"):
         assert at[name] == pytest.approx(expected[name])
     assert at["fraction"] == pytest.approx(acted.mean())
     assert at["recall"]["value"] == pytest.approx(acted[Y == 1].mean())

@@ -60,7 +60,7 @@ def test_one_column_is_of_the_class_that_it_names(form, tmp_path):
 def test_names_of_one_column(name, labels, meant, tmp_path):
     header = Header("", labels, {name: "whatever"}, {})
     if meant == "refused":
-        with pytest.raises(ValueError, match=r"pos_label must say which class column"):
+        with pytest.raises(ValueError, match=r"pos_label must say of which class column"):
             read(header, tmp_path / "p.csv")
     else:
         assert list(read(header, tmp_path / "p.csv")[0]) == [meant]

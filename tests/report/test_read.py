@@ -231,7 +231,7 @@ def test_file_gives_the_report_of_its_columns(frame, tmp_path):
         ("label,a,b\na,.5,.5\nb,half,.5\n", "'a' .* must hold probabilities .*half in line 3"),
         ("label,a,b\na,.5,.5\n\n,,\nb,half,.5\n", "got half in line 5"),
         ("\n\nlabel,a,b\na,.5,.5\n,.5,.5\n", "must hold labels, got none in line 5"),
-        ("label,a,b\na,.5,.5\nb,.5,.7\n", "sum to 1 in columns a, b, got 1.2 in line 3; rounded"),
+        ("label,a,b\na,.5,.5\nb,.5,.7\n", "sum to 1 in columns a, b, got 1.2 in line 3, which"),
         ("label,a,b\nc,0.5,0.5\n", "called like its label .c., .*in .0, 1.: a, b"),
         ("label,a,b\n,.5,.5\nb,.5,.5\n", "'label' .* must hold labels, got none in line 2"),
         ("label,a\nb,0.5\nc,0.5\n", "must have a column of probabilities for every|pos_label"),
@@ -474,3 +474,19 @@ def test_a_table_that_stands_there_several_times_is_told(times):
         read_data(y, proba, labels=None)
         read_data(np.tile([0, 1], 40), few, labels=None)
         read_data(np.tile(y, 2), np.tile(proba, 2), labels=None, groups=np.tile(np.arange(40), 2))
+
+
+@pytest.mark.parametrize("decimals", [2, 3])
+@pytest.mark.parametrize("options", [{}, {"classes": [*"abcdef"]}])
+def test_rounded_rows_are_divided_by_their_sums(decimals, options, tmp_path):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(6), 60).round(decimals)
+    sums = proba.sum(axis=1)
+    assert np.abs(sums - 1).max() > 1.5 / 10**decimals
+    path = tmp_path / "rounded.csv"
+    rows = [f"{'abcdef'[k % 6]},{','.join(map(str, row))}" for k, row in enumerate(proba)]
+    path.write_text("\n".join(["label,a,b,c,d,e,f", *rows]))
+    found = read_predictions(path, **options)
+    used = found["source"]["columns of probabilities"]
+    assert used.endswith(", rounded rows divided by their sums")
+    np.testing.assert_array_equal(found["y_proba"], proba / sums[:, np.newaxis])

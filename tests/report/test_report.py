@@ -318,6 +318,11 @@ def test_the_page_is_returned_as_text_or_written(report, tmp_path):
     for name, write in (("a.html", report.save), ("b.page", report.to_html)):
         assert write(tmp_path / name) is None
         assert (tmp_path / name).read_bytes() == page.encode()
+    text = report.to_markdown()
+    assert text.startswith("# ")
+    for name, write in (("a.md", report.save), ("b.text", report.to_markdown)):
+        assert write(tmp_path / name) is None
+        assert (tmp_path / name).read_bytes() == text.encode()
 
 
 def predicted_labels(n, n_classes, seed=0):

@@ -197,3 +197,16 @@ def test_row_sums_of_half_precision_follow_the_format():
         check_proba_matrix(torch.full((2, 4), 0.25 + 2 * step, dtype=dtype))
         with pytest.raises(ValueError, match="must sum to 1"):
             check_proba_matrix(torch.full((2, 4), 0.25 + 3 * step, dtype=dtype))
+
+
+def test_rounded_rows():
+    check_proba_matrix([[0.333, 0.333, 0.333], [0.2, 0.3, 0.501]])  # off by as much as is allowed
+    for decimals in (2, 3):
+        proba = np.random.default_rng(0).dirichlet(np.ones(9), 50).round(decimals)
+        with pytest.raises(
+            ValueError, match=r"If rounding did that, divide every row by its sum\."
+        ):
+            check_proba_matrix(proba)
+        check_proba_matrix(proba / proba.sum(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match=r"must sum to 1, got a sum of 1.2 in row 1\.$"):
+        check_proba_matrix([[0.25, 0.25, 0.5], [0.3, 0.3, 0.6]])
