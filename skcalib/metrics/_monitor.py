@@ -279,13 +279,13 @@ class CalibrationMonitor:
         if rounding is None:
             return []
         text = (
-            f"y_proba have {rounding.decimals} decimals: an error that rounding could make, of up "
-            f"to {rounding.half_width:g}, is not seen"
+            f"The probabilities have {rounding.decimals} decimals, so an error of up to "
+            f"{rounding.half_width:g} cannot be seen: it could be rounding"
         )
         if rounding.n_at_ends:
             text += (
                 f"; {rounding.n_at_ends / rounding.n_values:.0%} of them are written as 0 or 1, "
-                "where this may be most of the probability"
+                "where this may be most of the risk"
             )
         return [f"{text}. Write more decimals to see more."]
 

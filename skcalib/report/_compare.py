@@ -209,8 +209,8 @@ def write_explanation(results: dict[str, Any]) -> str:
         if "pvalue" in change[ERROR]:
             pairs = _of_pairs(change[ERROR]["pvalue"])
             sentences.append(
-                f"By what recalibration would gain, {pairs} of pairs that are as well calibrated "
-                f"as each other differ as clearly as {name} and {first}."
+                f"Of pairs of equally well calibrated models, {pairs} differ as clearly as {name} "
+                f"and {first} in what recalibration gains."
             )
     return " ".join(sentences)
 
@@ -228,9 +228,9 @@ def make_document(results: dict[str, Any]) -> Document:
     size = count(sizes[0]) if found["paired"] else " and ".join(map(count, sizes))
     subtitle = f"{size} samples · {method['created'][:10]} · skcalib"
     paired = (
-        "All were tested on the same samples, so what is hard for all of them cancels."
+        "All were tested on the same samples, so chance in the samples partly cancels."
         if found["paired"]
-        else "They were tested on different samples, which is part of the intervals."
+        else "They were tested on different samples, which the intervals allow for."
     )
     sections = [
         Section(name, [Text(entry["summary"]["headline"]), Text(entry["summary"]["explanation"])])

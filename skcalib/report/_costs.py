@@ -247,7 +247,11 @@ def _make_threshold_blocks(results: dict[str, Any]) -> list[Any]:
         ["net benefit", number(at["net_benefit"]), interval(at)],
         ["net benefit that the probabilities promise", number(at["predicted"]), NONE],
         ["net benefit of acting on all", number(at["act_on_all"]), NONE],
-        ["actions avoided per sample, against all", number(at["interventions_avoided"]), NONE],
+        [
+            "actions avoided per sample, compared with acting on all",
+            number(at["interventions_avoided"]),
+            NONE,
+        ],
     ]
     better = at["low"] > max(0.0, at["act_on_all"])
     worse = at["high"] < max(0.0, at["act_on_all"])
@@ -277,9 +281,10 @@ def _make_rule_blocks(found: dict[str, Any]) -> list[Any]:
         for row in found["rules"]
     ]
     note = (
-        "Mean cost per sample, in the unit of the costs. The model decides what its probabilities "
-        "make cheapest; recalibrated: the same after a logistic recalibration, out-of-fold. The "
-        "last column is the cost less that of the model: below 0, the rule is cheaper."
+        "Mean cost per sample, in the unit of the costs. The model takes the decision that is "
+        "cheapest by its probabilities; recalibrated: the same after a logistic recalibration, "
+        "out-of-fold. The last column is the cost minus that of the model: below 0, the rule is "
+        "cheaper."
     )
     header = ["rule", "cost", "99 % interval", "as predicted", "less the model's"]
     return [Table(header, rows), Text(note, note=True)]

@@ -871,9 +871,6 @@ class _Table:
             values = self._of_logits(candidate)
         else:
             own = [self.file.probabilities(name) for name in columns]
-            if (rows := _as_rows(own)) is None:
-                raise self._sums(columns, own)
-            values = rows
         unknown = set(labels) - set(named)
         numbers = {str(k) for k in range(len(given))}
         by_position = bool(unknown) and not any(given.values()) and set(labels) <= numbers
@@ -883,8 +880,11 @@ class _Table:
                 f"1, ... for them in this order, got {list_names(sort_naturally(unknown))}; "
                 f"name them one by one: {_example(given)}."
             )
-        note = "" if logits else self._changes(columns)
-        return self._found(values, named, columns, by_position, note=note)
+        if logits:
+            return self._found(values, named, columns, by_position)
+        if (rows := _as_rows(own)) is None:
+            raise self._sums(columns, own)
+        return self._found(rows, named, columns, by_position, note=self._changes(columns))
 
 
 def _of_logits(name: str) -> bool:

@@ -170,16 +170,16 @@ def advise(results: dict[str, Any]) -> Advice:
     if after["log_loss_difference"]["value"] < 0:
         return Advice(
             "Calibration may help a little",
-            f": {found['auto']} brings the {scores}, {tried}; that is within chance.",
+            f": {found['auto']} brings the {scores}, {tried}; that may be chance.",
         )
     if results["summary"]["kind"] not in ("calibrated", "undecided"):
         return Advice(
             "No calibrator for all samples repairs it",
-            f": {found['auto']} brings the {scores}, {tried}. The cause has to be found.",
+            f": {found['auto']} brings the {scores}, {tried}. Look for the cause.",
         )
     return Advice(
         "Leave the probabilities as they are",
-        f": {found['auto']} brings the {scores}, {tried}, no gain.",
+        f": {found['auto']} brings the {scores}, {tried}: no gain.",
     )
 
 
@@ -203,8 +203,8 @@ def make_section(results: dict[str, Any]) -> Section:
     header = ["probabilities", "accuracy", "calibration error", "log-loss", "difference"]
     note = (
         f"Calibrators are fitted out-of-fold, on {results['method']['n_folds']} folds of these "
-        "samples. Differences to the probabilities as they are, sample by sample, with intervals "
-        "of 99 %, too narrow for a few hundred samples; below 0 is better. "
+        "samples. Difference: from the probabilities as they are, with 99 % intervals, which are "
+        "too narrow for a few hundred samples; below 0 is better. "
         f'{found["auto"]} is what the calibrator "auto" takes here; it is recommended where its '
         "interval of the log-loss is below 0."
     )

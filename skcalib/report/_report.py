@@ -73,7 +73,7 @@ class CalibrationReport:
     >>> model = GaussianNB().fit(X[::2], y[::2])
     >>> report = CalibrationReport.from_estimator(model, X[1::2], y[1::2])
     >>> report  # doctest: +ELLIPSIS
-    CalibrationReport: Calibrating takes away most of its log-loss: from ...
+    CalibrationReport: Calibration takes away most of the log-loss: from ...
     >>> round(report.results_["overview"]["accuracy"]["value"], 3)
     0.93
     """
@@ -295,7 +295,7 @@ class CalibrationReport:
         >>> for start in range(0, 20_000, 5000):
         ...     total = total.update(y[start:start + 5000], proba[start:start + 5000])
         >>> CalibrationReport.from_accumulator(total, y[::20], proba[::20])
-        CalibrationReport: It is overconfident: it says 82 % and is right 74 % of the time.
+        CalibrationReport: The model is overconfident: it says 82 % and is right 74 % of the time.
         """
         check_sums(accumulator, y_true, y_proba, sample_weight)
         data = read_data(

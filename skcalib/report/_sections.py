@@ -116,7 +116,7 @@ def _make_chart(results: dict[str, Any], kind: str) -> Chart:
     left = f" {n_left} more are in the tables below." if n_left > 0 else ""
     inside = ""
     if any(row["relevant"] and row["low"] < row["predicted"] < row["high"] for row in rows):
-        inside = "Colored, but with the ring inside: off in another way, see the tables below. "
+        inside = "If a colored bar holds its ring, the error is another: see the tables below. "
     return Chart(
         f"Predicted (ring) and how many are {does} (dot), by {by}",
         rows[: N_ROWS + 1],
@@ -286,10 +286,9 @@ def make_trust_section(results: dict[str, Any]) -> Section:
         rows.append([f"of the {what}", number(error["value"]), interval(error)])
         if not error["low"] <= error["value"] <= error["high"]:
             sentence = (
-                f"The expected calibration error of the {what} lies outside its interval, and "
-                f"that is no mistake: in {results['overview']['n_samples']} samples chance alone "
-                "makes an error of about this size. The value still contains it, the interval "
-                "does not."
+                f"The expected calibration error of the {what} lies outside its interval, which "
+                f"is no mistake: with {results['overview']['n_samples']} samples, chance alone "
+                "makes an error of about this size. The value includes it, the interval does not."
             )
             notes.append(Text(sentence, note=True))
     table = Table([f"expected calibration error, {N_BINS} bins", "value", "99 % interval"], rows)
@@ -385,27 +384,26 @@ def make_selective_section(results: dict[str, Any]) -> Section:
         blocks = [
             *_make_threshold_table(after["selective"], "calibrated confidence above"),
             Text(
-                "First calibrate, then decline: these thresholds are confidences after "
-                f"{results['calibrators']['best']}, fitted to one half of the samples; the other "
-                "half gave the thresholds. They hold for this calibrator alone: fit your own to "
-                "one half, and give it, frozen, with the other half to SelectiveClassifier. The "
-                "thresholds below are for the probabilities as they are, and keep nothing after "
-                "calibration.",
+                "First calibrate, then decline: these thresholds are for confidences after "
+                f"{results['calibrators']['best']}, which was fitted to one half of the samples; "
+                "the other half gave the thresholds. They hold for this calibrator alone: fit "
+                "your own to one half, freeze it, and fit SelectiveClassifier to the other half. "
+                "The thresholds below are for the probabilities as they are, not for calibrated "
+                "ones.",
                 note=True,
             ),
         ]
     blocks += as_it_is
     if blocks:
         note = (
-            f"Each of these limits is kept on new samples of the same kind with "
-            f"{percent(LEVEL, 0)} certainty, by skcalib.selection.SelectiveClassifier. A "
-            "threshold that just fits these samples, read off the curve, breaks its limit about "
-            "half the time."
+            "With each threshold, the limit holds on new samples of the same kind with "
+            f"{percent(LEVEL, 0)} certainty; skcalib.selection.SelectiveClassifier finds it. A "
+            "threshold that is read off the curve breaks its limit about half the time."
         )
         blocks.append(Text(note, note=True))
     caption = (
-        "Error rate of the most confident samples against their fraction, with a band of 95 % at "
-        "every fraction, not of the whole curve. Dotted: the best possible order."
+        "Error rate of the most confident samples against their fraction, with 95 % intervals at "
+        "every fraction, not for the whole curve at once. Dotted: the best possible order."
     )
     curve = selective["curve"]
     display = RiskCoverageDisplay(
@@ -519,15 +517,14 @@ def make_wrong_label_section(results: dict[str, Any]) -> Section | None:
         for name, part in (("labels as given", given), ("allowing for wrong ones", allowed))
     ]
     note = (
-        "Every sample counts as one of each class, weighted by how likely the finder holds that "
-        "label. Calibration errors have intervals of 99 %; the second is widened by how far the "
-        "interval of the rate of wrong labels reaches. All other parts of this page take the "
-        "labels as they are."
+        "Every sample counts with every class, weighted by the finder's probability of the label. "
+        "Calibration errors have 99 % intervals; the second one allows for the interval of the "
+        "rate of wrong labels, too. All other parts of this page take the labels as they are."
     )
     if not found["checked"]:
         note += (
-            " Nobody has checked labels: errors that people make on hard samples look like right "
-            "labels, and stay hidden. A hundred checks settle it: "
+            " No labels were checked: mistakes that people make on hard samples look like right "
+            "labels, and stay hidden. A hundred checks show them: "
             "LabelIssueFinder.draw_samples_to_check."
         )
     return Section(

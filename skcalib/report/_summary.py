@@ -98,7 +98,7 @@ def _make_error_tile(results: dict[str, Any]) -> Tile:
     detail = (
         f"calibration error {points(error['value'])}, 99 % interval {number(low, 1)} to "
         f"{number(high, 1)}; "
-        f"chance does as much in {count_models(overall.pvalue)}"
+        f"{count_models(overall.pvalue)} are as far off by chance"
     )
     return Tile("Are the numbers believable?", answer, detail, tone)
 
@@ -160,7 +160,7 @@ def _make_declining_tile(results: dict[str, Any]) -> Tile:
             f"Kept on new samples of the same kind, with {percent(LEVEL, 0)} certainty"
         )
         return Tile(question, f"{percent(promise['coverage'], 0)} answered", detail)
-    detail = "so few samples cannot show that any threshold keeps that on new ones"
+    detail = "the samples are too few to show that a threshold keeps this limit on new ones"
     return Tile(question, "not promised", detail)
 
 
@@ -264,8 +264,8 @@ def _advise_on_size(results: dict[str, Any]) -> Advice | None:
     needed = _count_needed(least)
     return Advice(
         f"Collect more samples before you rely on {what}",
-        f": if the probabilities are right, about {count(float(f'{needed:.2g}'))} rule out what "
-        f"{count(least.n_samples)} cannot, with probability {number(FOUND, 1)}.",
+        f": if the probabilities are right, about {count(float(f'{needed:.2g}'))} samples instead "
+        f"of {count(least.n_samples)} show it, with probability {number(FOUND, 1)}.",
     )
 
 

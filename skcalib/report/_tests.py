@@ -474,21 +474,25 @@ def _write_summary(
     largest = points(overall.max_undetected_error)
     where = "" if len(data.classes) == 2 else " of the predicted class"
     if kind == "ignorant":
-        headline = "It shows no knowledge of these labels: those of other samples are as probable."
+        headline = "The model shows no knowledge of these labels: "
+        headline += "labels of other samples are as probable."
     elif kind == "costly":
-        headline = f"Calibrating takes away most of its log-loss: {_describe_change(gain)}"
+        headline = f"Calibration takes away most of the log-loss: {_describe_change(gain)}"
     elif overall.relevant:
         headline = _describe_error(kind, _find_worst(overall), positive)
     elif relevant:
         some = "the error is small" if overall.significant else "no error shows"
         names = join_names(relevant, len(parts))
-        headline = f"Overall {some}, but do not trust it for {names} ({_format_error(relevant)})."
+        headline = (
+            f"Overall {some}, but do not trust the model for {names} ({_format_error(relevant)})."
+        )
     elif kind == "negligible":
         most = points(max(x.max_undetected_error for x in tested if x.significant))
-        headline = f"Off by more than chance, but by no more than {most} on average."
+        headline = "The probabilities are off by more than chance, "
+        headline += f"but by no more than {most} on average."
     elif kind == "gain":
         headline = (
-            "No error shows on average, but there is one: calibrating brings the log-loss "
+            "The averages are right, but there is an error: calibration brings the log-loss "
             + _describe_change(gain)
         )
     elif not overall.calibrated:
@@ -546,9 +550,9 @@ def _describe_undetected(
     sentences = [f"{size}."]
     clearest = min(tested, key=lambda entry: entry.pvalue)
     if ALPHA < clearest.pvalue <= 0.1:
-        where = "that of all samples" if clearest is overall else _describe_place(clearest)
+        where = "over all samples" if clearest is overall else _describe_place(clearest)
         sentences.append(
-            f"The clearest sign of an error is {where}. {_describe_chance(clearest, tested)}"
+            f"The clearest sign of an error shows {where}. {_describe_chance(clearest, tested)}"
         )
     return sentences
 
@@ -569,8 +573,8 @@ def _describe_error(kind: str, worst: MeanTest, positive: str) -> str:
         return f"Right on average, but {where}, {observed} {are}."
     if kind in ("overstated", "understated"):
         verb = "overstates" if kind == "overstated" else "understates"
-        return f"It {verb} {positive}: it says {predicted}, and {observed} are."
-    return f"It is {kind}: it says {predicted} and is right {observed} of the time."
+        return f"The model {verb} {positive}: it says {predicted} on average, and {observed} are."
+    return f"The model is {kind}: it says {predicted} and is right {observed} of the time."
 
 
 def _format_range(test: MeanTest) -> str:
@@ -655,8 +659,8 @@ def name_kinds(parts: list[GroupTest]) -> str:
 
 def _describe_chance(entry: GroupTest, tested: list[GroupTest]) -> str:
     """Return a sentence on the corrected p-value."""
-    among = f"Among the {len(tested)} comparisons of this page, chance" if tested[1:] else "Chance"
-    return f"{among} makes an error as clear as this in {count_models(entry.pvalue)}."
+    among = f" in one of the {len(tested)} comparisons of this page" if tested[1:] else ""
+    return f"By chance, {count_models(entry.pvalue)} show an error as clear as this{among}."
 
 
 def count_models(pvalue: float) -> str:
@@ -718,7 +722,7 @@ def make_test_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any
     note = (
         "Ranges and p-values allow for all comparisons of this page: of 100 calibrated models, "
         f"{100 * ALPHA:.0f} has a p-value of {ALPHA:.2g} or less anywhere. Could hide: the "
-        "largest error within the range. Off, by little: more than chance does, and too little to "
+        "largest error within the range. Off, by little: by more than chance, but too little to "
         "matter."
     )
     return [Table(header, rows[:n_rows]), Text(note, note=True)]

@@ -207,7 +207,7 @@ def test_rounded_probabilities_raise_no_false_alarm_and_faults_are_found(n_class
         assert monitor.decimals_ == decimals
     monitor = monitored(rounded(30, odds=2.5, **options), labels=range(n_classes))
     assert "the probabilities of class 1 are too high" in monitor.alarm_
-    assert f"y_proba have {decimals} decimals" in monitor.caveats_[0]
+    assert f"The probabilities have {decimals} decimals" in monitor.caveats_[0]
     assert monitored(days(3)).caveats_ == []
 
 

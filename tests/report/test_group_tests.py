@@ -32,8 +32,8 @@ def summarize(y, proba, *, high=None, **options):
     ("temperature", "kind", "headline"),
     [
         (1.0, "calibrated", "No error shows, and none above "),
-        (2.0, "overconfident", "It is overconfident: it says "),
-        (0.5, "underconfident", "It is underconfident: it says "),
+        (2.0, "overconfident", "The model is overconfident: it says "),
+        (0.5, "underconfident", "The model is underconfident: it says "),
     ],
 )
 def test_made_predictions_get_their_summary(temperature, kind, headline):
@@ -49,7 +49,9 @@ def test_two_classes_are_tested_by_the_second():
     proba = rng.random(500)
     found = summarize((rng.random(500) < proba**1.5).astype(int), proba, high=0.1)
     assert found["kind"] == "overstated"
-    assert found["headline"] == "It overstates class 1: it says 53 %, and 43 % are."
+    assert (
+        found["headline"] == "The model overstates class 1: it says 53 % on average, and 43 % are."
+    )
 
 
 def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
@@ -58,7 +60,9 @@ def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
     found = summarize(
         np.where(rng.random(3000) < risk / 2, "ill", "well"), risk, high=0.03, pos_label="ill"
     )
-    assert found["headline"] == "It overstates class ill: it says 4 %, and 2 % are."
+    assert (
+        found["headline"] == "The model overstates class ill: it says 4 % on average, and 2 % are."
+    )
 
 
 def test_a_rare_risk_gets_no_all_clear_from_few_samples():
@@ -83,7 +87,7 @@ def test_a_bad_group_is_in_the_headline():
     found = summarize(y, proba, high=0.09, **groups)
     assert found["kind"] == "parts"
     assert re.fullmatch(
-        r"Overall no error shows, but do not trust it for site = b \(off by 1\d points\)\.",
+        r"Overall no error shows, but do not trust the model for site = b \(off by 1\d points\)\.",
         found["headline"],
     )
     assert "For site = b it says 51 % for class 1 on average, and " in found["explanation"]
@@ -241,7 +245,9 @@ def test_a_column_that_is_wrong_at_its_values_is_named():
     y, proba = column_off_at_its_values(3000, np.random.default_rng(0))
     found = summarize(y, proba, high=0.03)
     assert found["kind"] == "parts"
-    assert found["headline"].startswith("Overall no error shows, but do not trust it for class")
+    assert found["headline"].startswith(
+        "Overall no error shows, but do not trust the model for class"
+    )
     assert "2" in [entry["name"] for entry in found["group_tests"] if entry["significant"]]
 
 
@@ -255,8 +261,8 @@ def test_off_by_more_than_chance_is_not_off_enough_to_matter(tolerance, kind):
     assert found["group_tests"][0]["significant"]
     assert found["kind"] == kind
     if kind == "negligible":
-        expected = "Off by more than chance, but by no more than 1.9 points on average."
-        assert found["headline"] == expected
+        expected = "The probabilities are off by more than chance, but by no more than 1.9 points"
+        assert found["headline"] == f"{expected} on average."
 
 
 def test_a_tolerance_outside_its_range_is_refused():
@@ -274,7 +280,7 @@ def test_the_largest_story_leads():
     report = CalibrationReport.from_predictions(y, proba)
     assert report.results_["summary"]["kind"] == "costly"
     headline = report.results_["summary"]["headline"]
-    assert headline.startswith("Calibrating takes away most of its log-loss: from")
+    assert headline.startswith("Calibration takes away most of the log-loss: from")
 
 
 @pytest.mark.slow

@@ -169,7 +169,7 @@ def test_one_of_many_columns_is_named_and_so_is_the_label(binary, tmp_path):
 def test_positive_class_of_other_words_is_asked_for_and_given(binary, tmp_path):
     y = np.where(binary["label"] == 1, "sick", "well")
     given = pd.DataFrame({"label": y, "score": binary["1"]})
-    with pytest.raises(ValueError, match=r"pos_label must say .*'score'.*: sick or well"):
+    with pytest.raises(ValueError, match=r"pos_label must say .*'score'.*, sick or well"):
         as_read(given, tmp_path / "p.csv")
     found = as_read(given, tmp_path / "p.csv", pos_label="sick")[2]
     assert found["labels"] == ["well", "sick"]

@@ -69,25 +69,25 @@ FEW = [group("few", largest=0.3, n=7), group("fewer", largest=0.4, n=1)]
 @pytest.mark.parametrize(
     ("tested", "kind", "options", "headline"),
     [
-        ([entry()], "ignorant", {}, "It shows no knowledge of these labels: those of"),
+        ([entry()], "ignorant", {}, "The model shows no knowledge of these labels: labels of"),
         (
             [entry()],
             "costly",
             {"gain": GAIN},
-            f"Calibrating takes away most of its log-loss: {BY}",
+            f"Calibration takes away most of the log-loss: {BY}",
         ),
-        ([off_overall(0.1)], "overstated", {}, "It overstates class 1: it"),
+        ([off_overall(0.1)], "overstated", {}, "The model overstates class 1: it"),
         (
             [entry(), A, off("b", 0.15)],
             "parts",
             {},
-            "Overall no error shows, but do not trust it for site = b (off by 15 points).",
+            "Overall no error shows, but do not trust the model for site = b (off by 15 points).",
         ),
         (
             [off_overall(0.01, negligible=True), off("b", 0.12), off("c", 0.15)],
             "parts",
             {},
-            "Overall the error is small, but do not trust it for site = b and site = c "
+            "Overall the error is small, but do not trust the model for site = b and site = c "
             "(off by up to 15 points).",
         ),
         # The clearest comes first.
@@ -95,7 +95,7 @@ FEW = [group("few", largest=0.3, n=7), group("fewer", largest=0.4, n=1)]
             [entry(), off("a", 0.15, 0.002), off("b", 0.12, 0.001)],
             "parts",
             {},
-            "Overall no error shows, but do not trust it for site = b and site = a",
+            "Overall no error shows, but do not trust the model for site = b and site = a",
         ),
         (
             [
@@ -106,13 +106,13 @@ FEW = [group("few", largest=0.3, n=7), group("fewer", largest=0.4, n=1)]
             ],
             "negligible",
             {},
-            "Off by more than chance, but by no more than 7.0 points on average.",
+            "The probabilities are off by more than chance, but by no more than 7.0 points",
         ),
         (
             [entry()],
             "gain",
             {"gain": GAIN},
-            f"No error shows on average, but there is one: calibrating brings the log-loss {BY}",
+            f"The averages are right, but there is an error: calibration brings the log-loss {BY}",
         ),
         (
             [entry(largest=0.08), *FEW],
@@ -165,27 +165,27 @@ SAYS = "It says 50.0 % for class 1 on average, and 50.0 % are (40.0 to 60.0 %)"
         ([entry(), FEW[0], A], ["and up to 30 points for site = few (7 samples)."], []),
         (
             [entry(), A, group("b", pvalue=0.1)],
-            ["The clearest sign of an error is for site = b. Among the 3 comparisons of this "
-             "page, chance makes an error as clear as this in 100 of 1 000 calibrated models."],
+            ["The clearest sign of an error shows for site = b. By chance, 100 of 1 000 "
+             "calibrated models show an error as clear as this in one of the 3 comparisons"],
             [],
         ),
         (
             [entry(pvalue=0.02)],
-            ["The clearest sign of an error is that of all samples. Chance makes"],
-            ["Among"],
+            ["The clearest sign of an error shows over all samples. By chance, 20 of"],
+            ["in one of"],
         ),
         ([entry(), A, group("b", pvalue=0.101)], [], ["clearest"]),
         (
             [entry(), off("b", 0.15, 0.0005)],
             [": that may be chance.", "For site = b it says 50 % for class 1 on average, and 35 % "
-             "are (30 to 40 %): that is not.", "in fewer than 1 of 1 000 calibrated models."],
+             "are (30 to 40 %): that is not.", "fewer than 1 of 1 000 calibrated models show"],
             ["strongest", "no error above"],
         ),
         (
             [off_overall(0.2), off("b", 0.15)],
-            ["It says 50 % for class 1 on average, and 30 % are (25 to 35 %). Among the 2 compar",
-             "in 1 of 1 000 calibrated models. Also off by more than chance: site = b (off by "
-             "15 points)."],
+            ["It says 50 % for class 1 on average, and 30 % are (25 to 35 %). By chance, 1 of",
+             "in one of the 2 comparisons of this page. Also off by more than chance: site = b "
+             "(off by 15 points)."],
             ["could hide"],
         ),
         ([off_overall(0.2), A], [], ["Also off"]),
@@ -420,14 +420,14 @@ def test_a_chart_of_more_than_twenty_says_how_many_it_leaves_out():
             f"At the right: samples.{left}" + " in the tables below." * bool(left)
         )
         assert "how many are class b (dot), by group" in chart.heading
-        assert "ring inside" not in chart.caption
+        assert "holds its ring" not in chart.caption
     inside = group("i", pvalue=0.001)
     classes = [entry("class", "x"), replace(inside, kind="class")]
     results |= page([entry(), *classes])
     results["overview"]["n_classes"] = 3
     chart = _sections.make_chart(results)
     assert "how many are right (dot), by class of the answer" in chart.heading
-    assert "with the ring inside: off in another way" in chart.caption
+    assert "If a colored bar holds its ring, the error is another" in chart.caption
     results |= page([entry()])
     assert _sections.make_chart(results) is None
 
@@ -450,8 +450,8 @@ def test_the_tile_of_all_samples(overall, answer, tone):
     results = page([overall]) | {"calibration": errors()}
     tile = _summary._make_error_tile(results)
     assert (tile.answer, tile.tone) == (answer, tone)
-    assert tile.detail.startswith("calibration error 2.0 points, 99 % interval 1.0 to 3.0; chance")
-    assert tile.detail.endswith(_tests.count_models(overall.pvalue))
+    assert tile.detail.startswith("calibration error 2.0 points, 99 % interval 1.0 to 3.0; ")
+    assert tile.detail.endswith(f"{_tests.count_models(overall.pvalue)} are as far off by chance")
 
 
 @pytest.mark.parametrize(
@@ -565,7 +565,7 @@ def promised(**options):
             None,
             "If it may decline, at most 0.5 % wrong",
             "not promised",
-            "so few samples cannot show that any threshold keeps",
+            "the samples are too few to show that a threshold keeps",
             None,
         ),
         (
@@ -634,10 +634,18 @@ def test_advice_on_parts_comes_before_or_after_a_calibrator():
     ("tested", "what", "why"),
     [
         # 2.576 and 1.645 standard errors of .1, of 1000 samples, are to be below .05.
-        ([entry(largest=0.1)], "it", "about 71 000 rule out what 1 000 cannot"),
-        ([entry(), A, FEW[0]], "site = few", "about 120 rule out what 7 cannot"),
+        (
+            [entry(largest=0.1)],
+            "it",
+            "about 71 000 samples instead of 1 000 show",
+        ),
+        (
+            [entry(), A, FEW[0]],
+            "site = few",
+            "about 120 samples instead of 7 show it",
+        ),
         # Here .4 is larger than the standard error makes it: times 1 + 1.2 / 3.37.
-        ([entry(), A, *FEW], "its groups", "about 29 rule out what 1 cannot"),
+        ([entry(), A, *FEW], "its groups", "about 29 samples instead of 1 show it"),
         ([entry(), *FEW, entry("class", "x", largest=0.2)], "its groups and classes", "about 29"),
     ],
 )
@@ -645,7 +653,7 @@ def test_how_many_samples_decide(tested, what, why):
     advice = advised(_summary._advise_on_size, tested)
     assert advice.what == f"Collect more samples before you rely on {what}"
     assert advice.why.replace("\xa0", " ").startswith(f": if the probabilities are right, {why}")
-    assert advice.why.endswith("cannot, with probability 0.9.")
+    assert advice.why.endswith("show it, with probability 0.9.")
 
 
 @pytest.mark.parametrize(
@@ -824,12 +832,12 @@ def test_headlines_of_a_comparison(differences, kinds, text):
         ({"loss": (0.0, 0.3)}, "The log-loss of model 1 differs by no more than chance."),
         (
             {"pvalue": 0.03, "sign": 1},
-            "The log-loss of model 1 differs by no more than chance. By what recalibration would "
-            "gain, 3.0 % of pairs that are as well calibrated as each other differ as clearly as "
-            "model 1 and first.",
+            "The log-loss of model 1 differs by no more than chance. Of pairs of equally well "
+            "calibrated models, 3.0 % differ as clearly as model 1 and first in what "
+            "recalibration gains.",
         ),
-        ({"pvalue": 0.001, "sign": 1}, "gain, 0.1 % of pairs"),
-        ({"pvalue": 0.0009, "sign": 1}, "gain, fewer than 0.1 % of pairs"),
+        ({"pvalue": 0.001, "sign": 1}, "models, 0.1 % differ"),
+        ({"pvalue": 0.0009, "sign": 1}, "models, fewer than 0.1 % differ"),
     ],
 )
 def test_explanations_of_a_comparison(options, part):
