@@ -1,4 +1,4 @@
-"""Train and judge scikit-learn classifiers whose confidence can be trusted.
+"""Measure, repair and use the confidence of scikit-learn and torch classifiers.
 
 Sub-packages and the headline names below are resolved on first use, so that
 ``import skcalib`` loads neither torch nor matplotlib.

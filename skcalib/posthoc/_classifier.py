@@ -78,7 +78,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         the probabilities unchanged.
     cv : int, cross-validation generator or iterable, default=5
         The folds, as in scikit-learn: an int is a number of stratified folds. They keep `groups`
-        together if `fit` gets them. Folds that leave out some samples never, such as those of
+        together if `fit` gets them. Folds that never leave out some samples, such as those of
         :class:`sklearn.model_selection.TimeSeriesSplit`, calibrate on the others, and a warning
         says how many; of repeated folds, every repetition counts.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
