@@ -47,6 +47,8 @@ SMALLEST = 1e-7
 MANY = 10_000
 # Largest shift of logits: beyond it, probabilities are 0 or 1.
 FARTHEST = 40.0
+# Equal sums and errors, added in another order, differ by less.
+_ROUNDING = 1e-12
 
 
 def mean_test(
@@ -86,7 +88,8 @@ def mean_range(
     x, w, n, s = _prepared(outcome, proba, weight, effect, count)
     tail, total = (1 - level) / 2, float(w @ n)
     # With equal weights, a shift of x changes the tilt by as much: one search serves all shifts.
-    searched = 0 < s < total and bool((w == 1).all())
+    inner = _ROUNDING * total < s < (1 - _ROUNDING) * total
+    searched = inner and bool((w == 1).all())
     reached = _find_tilt(x, w, n, s, -2 * FARTHEST, 2 * FARTHEST) if searched else None
 
     def excess(shift: float, sign: int) -> float:
@@ -98,7 +101,7 @@ def mean_range(
     # At the lower end P(sum >= s) equals the tail, at the upper end P(sum <= s).
     for sign, extreme, at in ((1, 0.0, 0.0), (-1, total, 1.0)):
         # With a design effect, s may be a fraction that no shift contradicts.
-        if s == extreme or excess(-sign * FARTHEST, sign) > 0:
+        if abs(s - extreme) <= _ROUNDING * total or excess(-sign * FARTHEST, sign) > 0:
             ends.append(at)
             continue
         shift = brentq(excess, -FARTHEST, FARTHEST, args=(sign,), xtol=1e-4)
@@ -160,7 +163,7 @@ def _tail(
     """
     if s <= n * w @ expit(x):
         return 1.0  # it is about 1/2 or more: no test needs the value
-    if s >= (w @ n) * (1 - 1e-12):
+    if s >= (w @ n) * (1 - _ROUNDING):
         return float(np.exp(-n @ np.logaddexp(0, -x)))  # all outcomes are 1
     if (t := tilt) is None:
         high = 1.0
@@ -181,8 +184,6 @@ def _tail(
 
 # The interval of a calibration error from its resamples, and the p-value.
 
-# Equal errors, summed in another order, differ by less.
-_ROUNDING = 1e-12
 # Standard errors from 0 beyond which the sign of a residual is significant.
 _SIGNIFICANT = 3.0
 # Samples, or groups, that a bin should hold on average for the lower end of an interval. With the

@@ -70,6 +70,16 @@ def test_range_of_equal_probabilities_is_that_of_clopper_and_pearson(k):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+def test_outcomes_that_are_all_the_same_have_an_end_at_0_or_1(weighted):
+    rng = np.random.default_rng(0)
+    for n in range(1, 40):
+        proba, effect = rng.uniform(0.01, 0.99, n), rng.uniform(1, 9)
+        weight = rng.exponential(size=n) if weighted else None
+        assert mean_range(np.ones(n), proba, weight, 0.95, effect)[1] == 1
+        assert mean_range(np.zeros(n), proba, weight, 0.95, effect)[0] == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
 def test_what_was_said_lies_outside_its_range_where_the_test_rejects_it(weighted):
     rng = np.random.default_rng(0)
     inside = []
