@@ -1,10 +1,10 @@
-"""Votes of several people: the finder beside a majority, Dawid-Skene, GLAD and CROWDLAB.
+"""Votes of several people: the finder beside a majority, Dawid-Skene, GLAD, MACE and CROWDLAB.
 
     python -m benchmarks.votes --data ../shared/data [--draws 3] [--method skcalib ...] [--public]
 
 Writes benchmarks/votes_results.json and the table of the guide; with --public those of five public
-sets, votes alone, where Dawid and Skene's model is our own. The other peers come from crowd-kit
-and cleanlab, the dependency group `votes`.
+sets, votes alone, where Dawid and Skene's model is our own. The other peers (GLAD, MACE, CROWDLAB)
+come from crowd-kit and cleanlab, the dependency group `votes`.
 """
 
 import argparse
@@ -247,6 +247,14 @@ def dawid_skene(sample, who, label, n, n_classes, n_steps=50):
     return posterior
 
 
+def by_crowd_kit(model, sample, who, label, n, n_classes):
+    """Posterior of a model of crowd-kit; its MACE draws its start from a fixed seed."""
+    import pandas as pd
+
+    long = pd.DataFrame({"task": sample, "worker": who, "label": label})
+    return _columns(model.fit_predict_proba(long), n, n_classes)
+
+
 def judge_public(posterior, gold):
     """Fraction right (a tie is half right), log-loss (at most that of 1e-3), mean confidence."""
     best = posterior == posterior.max(axis=1, keepdims=True)
@@ -260,6 +268,8 @@ def judge_public(posterior, gold):
 
 def measure_public(data):
     """Yield one row for every public set and method, votes alone."""
+    from crowdkit.aggregation import GLAD, MACE
+
     table = np.load(data / "votes_public.npz")
     for name, title in PUBLIC_SETS.items():
         sample, who, label = (table[f"{name}_{part}"].astype(int)
@@ -286,6 +296,8 @@ def measure_public(data):
         posteriors = {
             "majority": counts / counts.sum(axis=1, keepdims=True),
             "Dawid-Skene": dawid_skene(sample, who, label, n, n_classes),
+            "GLAD": by_crowd_kit(GLAD(silent=True), sample, who, label, n, n_classes),
+            "MACE": by_crowd_kit(MACE(), sample, who, label, n, n_classes),
             "skcalib": found,
         }
         for method, posterior in posteriors.items():

@@ -206,25 +206,34 @@ def compute_consensus_interval(
 ) -> tuple[float, float]:
     """Return an interval of the rate of wrong labels.
 
-    The lower end is that of independent votes, if that is lower: people may err together no more
-    than that. Mistakes that people and base models share show in no vote, so the upper end covers
-    all labels that the base models (without any, most votes on the sample) do not predict.
+    How many samples people err together on is a guess: the lower end takes votes for independent,
+    if that is lower, the upper end errors to be shared twice as often. Mistakes that people and
+    base models share show in no vote, so the upper end also covers all labels that the base models
+    (without any, most votes on the sample) do not predict.
     """
     weight, rows = found.model.evidence.weight, np.arange(len(codes))
     fraction = weight / weight.sum()
-    low = rate
-    for power in (found.model.vote_power, 1.0):
-        model = copy(found.model)
-        model.vote_power = power
-        right = model.posterior(share_errors=False)[rows, codes]
-        error = 1.96 * float(np.sqrt(fraction**2 @ (right * (1.0 - right))))
-        low = min(low, float(fraction @ (1.0 - right)) - error)
+
+    def end(right: NDArray[np.float64], z: float) -> float:
+        """Return the rate by probabilities that labels are right, plus z standard errors."""
+        error = float(np.sqrt(fraction**2 @ (right * (1.0 - right))))
+        return float(fraction @ (1.0 - right)) + z * error
+
+    independent = copy(found.model)
+    independent.vote_power = 1.0
+    alone, surest = (
+        model.posterior(share_errors=False)[rows, codes] for model in (found.model, independent)
+    )
+    right = found.model.posterior()[rows, codes]
+    twice = np.clip(2.0 * right - alone, 0.0, 1.0)
     by_model = found.model.prior_proba if found.base_models else found.model.votes.counts
     score = by_model()
     unexpected = float(fraction @ (score[rows, codes] < score.max(axis=1)))
     size = np.asarray(1.0 / float(fraction @ fraction))
-    high = float(binomial_interval(np.asarray(unexpected), size, 0.95)[1])
-    return max(low, 0.0), min(max(rate + error, high), 1.0)
+    covered = float(binomial_interval(np.asarray(unexpected), size, 0.95)[1])
+    low = min(rate, end(alone, -1.96), end(surest, -1.96))
+    high = max(rate, end(right, 1.96), end(twice, 1.96), covered)
+    return max(low, 0.0), min(high, 1.0)
 
 
 def diagnose_votes(model: VoteModel, codes: NDArray[np.intp], classes: NDArray) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import logsumexp
 
-from ._vote_model import Votes
+from ._vote_model import Votes, log_sum
 
 # Annotator b copies a: with the probability kappa, b repeats a's vote, else b votes by his or her
 # own rows of confusion,
@@ -166,7 +165,7 @@ def _fit(
             both = (1.0 - kappa) * alone + kappa * same[:, None]
             copied = kappa * same[:, None] / both
             np.add.at(joint, rows, (np.log(both) - log_t[entry[mine]]) * of_mine[:, None])
-        chance = logsumexp(joint, axis=1, keepdims=True)
+        chance = log_sum(joint, 1)
         posterior = np.exp(joint - chance)
         # Rows without a vote are the population's; their prior is constant.
         value = float(chance.sum()) + float((prior * log_t).sum())

@@ -178,8 +178,10 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         profile likelihood and holds if the noise model does (for precomputed probabilities also
         from the probabilities as they are, if that is lower). The upper end covers all labels that
         the base models do not predict, because people and models err on the same hard samples; for
-        precomputed probabilities also the fraction of mistakes that they expect themselves. After
-        `update_with_checks`, the interval does not depend on the model.
+        precomputed probabilities also the fraction of mistakes that they expect themselves. With
+        votes, the lower end takes people to err independently, and the upper end to err together
+        on twice as many samples as is usual. After `update_with_checks`, the interval does not
+        depend on the model.
     is_trustworthy_ : bool
         Whether the probabilities were checked: True after `update_with_checks` with at least 50
         drawn checks. Without checks, `caveats_` says what speaks against the probabilities.

@@ -163,7 +163,7 @@ class Pool(NamedTuple):
     def entropy(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the entropy of the pool's prediction."""
         log_proba = self.pooled(scores)
-        log_proba -= _log_sum(log_proba, 1)
+        log_proba -= log_sum(log_proba, 1)
         return -(np.exp(log_proba) * log_proba).sum(axis=1)
 
     def log_odds_hard(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -179,7 +179,7 @@ class Pool(NamedTuple):
         pooled, odds = self.pooled(scores), self.log_odds_hard(scores)
         log_q = np.stack([pooled, self.blur * pooled])
         log_q += self.offset
-        log_q -= _log_sum(log_q, 2)
+        log_q -= log_sum(log_q, 2)
         return log_q, np.stack([log_expit(-odds), log_expit(odds)])
 
 
@@ -249,7 +249,7 @@ class VoteModel:
             tables = self.tables()
             informed = np.exp(np.log(self.informed) + tables[0] - tables[1])
             joint = self._joint(tables)
-            chance = _log_sum(joint, (0, 2))
+            chance = log_sum(joint, (0, 2))
             joint -= chance
             new = np.exp(joint, out=joint)
             change = np.abs(new - posterior).max()
@@ -370,7 +370,7 @@ class VoteModel:
             value, gradient = 0.0, np.zeros_like(x)
             for z, w in enumerate((1.0, blur)):
                 log_q = w * pooled + offset
-                log_q -= _log_sum(log_q, 1)
+                log_q -= log_sum(log_q, 1)
                 residual = (posterior[z] - level[z][:, None] * np.exp(log_q)) * part[:, None]
                 value += float(part @ (posterior[z] * log_q).sum(axis=1))
                 gradient[:n] += w * (flat @ residual.ravel()) / self.scale
@@ -432,7 +432,7 @@ class VoteModel:
     def joint(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the tempered posterior of level and class, (2, n_rows, n_classes)."""
         joint = self._joint(self.tables(), self.vote_power, self.score_power, rows)
-        joint -= _log_sum(joint, (0, 2))
+        joint -= log_sum(joint, (0, 2))
         return np.exp(joint, out=joint)
 
     def posterior(self, *, share_errors: bool = True) -> NDArray[np.float64]:
@@ -468,7 +468,7 @@ class VoteModel:
         table = np.log(np.maximum(self.table_of_average(), TINY))
         joint = self.vote_power * table[:, :, label].transpose(0, 2, 1)
         joint += self.score_power * log_q + log_pi[:, :, None]
-        joint = np.exp(joint - _log_sum(joint, (0, 2)))
+        joint = np.exp(joint - log_sum(joint, (0, 2)))
         counts = 1.0 * (label[:, None] == np.arange(self.votes.n_classes))
         return self._mix(joint.sum(axis=0), counts, scores)
 
@@ -488,7 +488,7 @@ class VoteModel:
         """Return the probabilities of the base models alone, without any vote."""
         log_q, log_pi = self.pool.log_q_and_pi(self.evidence.scores if scores is None else scores)
         log_q *= self.score_power
-        log_q -= _log_sum(log_q, 2)
+        log_q -= log_sum(log_q, 2)
         return (np.exp(log_q) * np.exp(log_pi)[:, :, None]).sum(axis=0)
 
     # The exponents.
@@ -574,7 +574,7 @@ def compare_left_out(new: VoteModel, old: VoteModel) -> tuple[float, float]:
     return float(gain.sum()), float(np.sqrt(np.square(gain - gain.mean()).sum()))
 
 
-def _log_sum(values: NDArray[np.float64], axis: Any) -> NDArray[np.float64]:
+def log_sum(values: NDArray[np.float64], axis: Any) -> NDArray[np.float64]:
     """Return the logarithm of the sum of exponentials; the axes stay."""
     largest = values.max(axis=axis, keepdims=True)
     return largest + np.log(np.exp(values - largest).sum(axis=axis, keepdims=True))

@@ -272,6 +272,22 @@ def test_a_person_who_copies_another_is_named_and_counts_for_less(repeated):
     assert held.sum() >= 4
 
 
+def test_the_rate_of_wrong_labels_may_be_that_of_twice_as_many_shared_errors():
+    # In a fifth of the samples votes say no more than their fractions; it may be in two fifths.
+    rng, n = np.random.default_rng(5), 120
+    true = rng.integers(0, 3, n)
+    votes = np.where(rng.random((n, 5)) < 0.8, true[:, None], rng.integers(0, 3, (n, 5)))
+    finder = LabelIssueFinder().fit(None, votes=votes)
+    label = finder.issues_["label"]
+    fraction = ((votes == label[:, None]).sum(axis=1) + 1 / 3) / 6
+    own = finder.label_proba_[np.arange(n), label]
+    twice = own + (fraction - own) * 0.2 / 0.8
+    error = 1.96 * np.sqrt((twice * (1 - twice)).sum()) / n
+    low, high = finder.noise_rate_interval_
+    assert high == pytest.approx((1 - twice).mean() + error)
+    assert low < finder.noise_rate_ < high
+
+
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_of_four_people_nobody_is_accused_of_copying(part):
     # Two copy; the agreement of four shows as well that the other two do.
