@@ -285,8 +285,10 @@ class VotesMixin:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def suggest_votes(self, n_samples: int = 100) -> NDArray[np.intp]:
-        """Return the samples for which one more vote helps most.
+    def suggest_votes(
+        self, n_samples: int = 100, *, return_gain: bool = False
+    ) -> NDArray[np.intp] | tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the samples for which one more vote helps most, and how much.
 
         Samples are ranked by how much one more vote, by an average annotator, would raise the
         largest class probability on average. They are not a random draw, so votes on them do not
@@ -296,12 +298,19 @@ class VotesMixin:
         ----------
         n_samples : int, default=100
             Number of samples to return.
+        return_gain : bool, default=False
+            Whether to return the gains as well.
 
         Returns
         -------
         positions : ndarray of shape (n_samples,)
-            Positions in the `X` of `fit`, largest gain first. With `sample_weight`, gains are
-            multiplied by it.
+            Positions in the `X` of `fit`, largest gain first.
+        gain : ndarray of shape (n_samples,)
+            Expected rise of the probability that the consensus is right, by one more vote on each
+            sample, times its `sample_weight`; only with ``return_gain=True``. The sum, divided by
+            the number of all samples (the sum of the weights), is the expected rise of the
+            fraction of right labels. Votes also show who is right, which raises it further; where
+            samples have one vote each, that is most of the gain, and hardly any is expected.
 
         Raises
         ------
@@ -315,6 +324,9 @@ class VotesMixin:
         >>> finder = LabelIssueFinder().fit(None, votes=votes)
         >>> finder.suggest_votes(1).tolist()
         [2]
+        >>> rows, gain = finder.suggest_votes(1, return_gain=True)
+        >>> bool(0 < gain.sum() / len(votes) < finder.noise_rate_)
+        True
         """
         check_is_fitted(self)
         if not hasattr(self, "_voted"):
@@ -333,7 +345,8 @@ class VotesMixin:
         if self._checked is not None:
             gain[self._checked[0]] = 0.0
         gain[self._weight == 0] = -np.inf
-        return np.argsort(-gain, kind="stable")[:n_samples]
+        rows = np.argsort(-gain, kind="stable")[:n_samples]
+        return (rows, np.maximum(gain[rows], 0.0)) if return_gain else rows
 
     def _fit_votes(
         self, X: Any, y: Any, votes: Any, sample_weight: Any, verified: Any, groups: Any

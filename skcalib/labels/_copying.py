@@ -25,9 +25,11 @@ from ._vote_model import Votes, log_sum
 # where a and b copy, and where c and d do. So a pair needs three others who have voted with both.
 
 _CHANCE = 0.001
+# Fewer common samples cannot gain enough: who always agrees where .7 is expected gains .36 on each,
+# and one of 20 ordered pairs has to gain log(20 / _CHANCE) = 10.
 _FEWEST_COMMON = 30
 _FEWEST_OTHERS = 3
-# Pairs that are tried: the most unusual ones.
+# Time: pairs that are tried, the most unusual ones, and copiers that are found.
 _TRIED = 10
 _MOST_COPIERS = 10
 _STEPS = 60

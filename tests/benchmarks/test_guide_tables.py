@@ -17,6 +17,7 @@ from benchmarks import (
     main_example,
     opinions,
     rare_classes,
+    vote_gains,
     votes,
 )
 
@@ -34,6 +35,7 @@ from benchmarks import (
         leaderboard,
         opinions,
         rare_classes,
+        vote_gains,
         votes,
     ],
 )

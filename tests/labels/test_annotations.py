@@ -194,6 +194,30 @@ def test_votes_that_help_most_are_those_on_which_people_differ(digits):
     assert finder.issues_["agreement"][rows].mean() < finder.issues_["agreement"].mean() - 0.2
 
 
+@pytest.mark.slow
+def test_the_gain_of_one_more_vote_is_the_rise_of_the_fraction_right():
+    # Four draws of 300 samples: six votes on each, of which three are hidden.
+    expected, risen = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        true, skill = rng.integers(0, 3, 300), rng.uniform(0.5, 0.9, 12)
+        asked = rng.random((300, 12)).argsort(axis=1).argsort(axis=1)
+        slip = (true[:, None] + rng.integers(1, 3, (300, 12))) % 3
+        said = np.where(rng.random((300, 12)) < skill, true[:, None], slip)
+        finder = LabelIssueFinder().fit(None, votes=np.where(asked < 3, said, np.nan))
+        rows, gain = finder.suggest_votes(100, return_gain=True)
+        assert (rows == finder.suggest_votes(100)).all()
+        assert (np.diff(gain) <= 0).all()
+        more = np.full(300, 3)
+        more[rows] = 4
+        after = LabelIssueFinder().fit(None, votes=np.where(asked < more[:, None], said, np.nan))
+        right = [(f.issues_["label"] == true).mean() for f in (finder, after)]
+        expected.append(gain.sum() / 300)
+        risen.append(right[1] - right[0])
+    assert np.mean(expected) == pytest.approx(np.mean(risen), abs=0.02)
+    assert np.mean(risen) > 0.02
+
+
 def test_checks_correct_what_the_votes_say(digits):
     X, y = digits
     votes, _ = crowd(y)
