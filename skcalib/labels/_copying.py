@@ -25,7 +25,7 @@ from ._vote_model import Votes, log_sum
 # where a and b copy, and where c and d do. So a pair needs three others who have voted with both.
 
 _CHANCE = 0.001
-# Fewer common samples cannot gain enough: who always agrees where .7 is expected gains .36 on each,
+# Fewer common samples cannot gain enough: who always agrees where .7 is expected gains .36 each,
 # and one of 20 ordered pairs has to gain log(20 / _CHANCE) = 10.
 _FEWEST_COMMON = 30
 _FEWEST_OTHERS = 3
