@@ -26,6 +26,7 @@ from benchmarks.label_ablations import STUDY as LABELS
 from benchmarks.order_ablations import STUDY as ORDER
 from benchmarks.papers.tables import csv_table
 from benchmarks.selective_ablations import STUDY as SELECTIVE
+from benchmarks.vote_ablations import FOUR
 from benchmarks.vote_ablations import STUDY as VOTES
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +37,7 @@ PAGES = {
     MEASURED / "ablations.inc": ("labels", "checks and caveats", "scales"),
     MEASURED / "selective_ablations.inc": ("selective",),
     MEASURED / "order_ablations.inc": ("order",),
-    MEASURED / "vote_ablations.inc": ("votes",),
+    MEASURED / "vote_ablations.inc": ("votes", "copies among four"),
 }
 
 
@@ -138,6 +139,7 @@ def list_studies() -> dict[str, Study]:
         "checks and caveats": AFTER_FIT,
         "scales": SCALES,
         "votes": VOTES,
+        "copies among four": FOUR,
         "selective": SELECTIVE,
         "order": ORDER,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ N_VOTES, MOST_SAMPLES = 3, 300
 # model, and readers those of copies.
 CHOSE = ("pictures", "readers", *list(PUBLIC_SETS.values())[:2])
 COPIED, DRAWS, N_READ = (0.0, 0.5, 0.8, 1.0), 3, 300
+DRAWS_OF_FOUR = 8
 
 
 class VoteSet(NamedTuple):
@@ -32,8 +34,8 @@ class VoteSet(NamedTuple):
     pairs: set[frozenset[int]] | None  # copier and source; None: the set is not about copies
 
 
-def draw_readers(copied: float, seed: int) -> VoteSet:
-    """Return votes of five readers, of whom the last repeats a part of those of the first."""
+def draw_readers(copied: float, seed: int, n_readers: int = 5) -> VoteSet:
+    """Return votes of up to five readers; the last repeats a part of those of the first."""
     rng = np.random.default_rng([seed, round(10 * copied)])
     y = rng.integers(0, 3, N_READ)
     skill = np.where(
@@ -41,8 +43,9 @@ def draw_readers(copied: float, seed: int) -> VoteSet:
     ).T
     other = (y[:, np.newaxis] + rng.integers(1, 3, (N_READ, 5))) % 3
     votes = np.where(rng.random((N_READ, 5)) < skill, y[:, np.newaxis], other).astype(float)
-    votes[:, 4] = np.where(rng.random(N_READ) < copied, votes[:, 0], votes[:, 4])
-    pairs = {frozenset((0, 4))} if copied else set()
+    votes, last = votes[:, :n_readers], n_readers - 1
+    votes[:, last] = np.where(rng.random(N_READ) < copied, votes[:, 0], votes[:, last])
+    pairs = {frozenset((0, last))} if copied else set()
     return VoteSet(f"readers, {copied:g} copied", votes, None, y, None, pairs)
 
 
@@ -117,4 +120,34 @@ RULES = [
     Rule("_TRIED", "pairs that are tried (here one)", {COPYING + "_TRIED": 1}),
     Rule("_PRIOR", "rows of a pair (here a tenth of a vote)", {COPYING + "_PRIOR": 0.1}),
 ]
-STUDY = Study(RULES, losses)
+
+
+def losses_of_four(folder: Path) -> Iterator[Loss]:
+    """Yield whether the copier among four is not named, and whether somebody else is."""
+    for copied, seed in product(COPIED, range(DRAWS_OF_FOUR)):
+        of = draw_readers(copied, seed, 4)
+        table = LabelIssueFinder().fit(None, votes=of.votes).copying_pairs_
+        named = {frozenset(map(int, pair)) for pair in zip(table["copier"], table["source"])}
+        missed, accused = of.pairs - named, named - of.pairs
+        values = {"missed": float(bool(missed)), "accused": float(bool(accused))}
+        yield Loss(f"{of.name}, {seed}", True, values)
+
+
+def ask_nothing(*given: Any) -> float:
+    """Return that a pair need not gain more than others do."""
+    return 0.0
+
+
+RULES_OF_FOUR = [
+    Rule(
+        "_FEWEST_OTHERS",
+        "pairs that are tried (here beside three others)",
+        {COPYING + "_FEWEST_OTHERS": 3},
+    ),
+    Rule(
+        "gain of others",
+        "who of four copies (here any)",
+        {COPYING + "_gain_of_others": ask_nothing},
+    ),
+]
+STUDY, FOUR = Study(RULES, losses), Study(RULES_OF_FOUR, losses_of_four)

@@ -22,13 +22,14 @@ from ._vote_model import Votes, log_sum
 #
 # Among four annotators, agreement does not say who copies. It is about the product of two skills,
 # so that the products of opposite pairs are equal, s_ab s_cd = s_ac s_bd; the left is too large
-# where a and b copy, and where c and d do. So a pair needs three others who have voted with both.
+# where a and b copy, and where c and d do. So if only two others, c and d, have voted with both, a
+# and b have to gain as much over c and d: if all their votes are the same, they often do.
 
 _CHANCE = 0.001
 # Fewer common samples cannot gain enough: who always agrees where .7 is expected gains .36 each,
 # and one of 20 ordered pairs has to gain log(20 / _CHANCE) = 10.
 _FEWEST_COMMON = 30
-_FEWEST_OTHERS = 3
+_FEWEST_OTHERS = 2
 # Time: pairs that are tried, the most unusual ones, and copiers that are found.
 _TRIED = 10
 _MOST_COPIERS = 10
@@ -59,17 +60,30 @@ def find_copies(votes: Votes, weight: NDArray[np.float64]) -> list[Copy]:
             break
         base = _fit(votes, power * weight[votes.sample])[0]
         least = np.log(max(n_pairs, 1) / _CHANCE)
-        best = None
+        fitted: dict[tuple[int, int], Copy] = {}
+        gains: dict[tuple[int, int], float] = {}
         for copier, source in pairs:
             if any(copier in (c.copier, c.source) or source == c.copier for c in found):
                 continue
             value, copy = _fit(votes, power * weight[votes.sample], (copier, source))
-            if copy is not None and value - base > least:
-                best, least = copy, value - base
-        if best is None:
+            if copy is not None:
+                fitted[copier, source] = copy
+                gains[copier, source] = value - base
+        enough = [
+            pair for pair in fitted if gains[pair] > least + _gain_of_others(pairs[pair], gains)
+        ]
+        if not enough:
             break
-        found.append(best)
+        found.append(fitted[max(enough, key=gains.__getitem__)])
     return found
+
+
+def _gain_of_others(others: list[int], gains: dict[tuple[int, int], float]) -> float:
+    """Return what two others gain who may copy instead; three or more show who copies."""
+    if len(others) > 2:
+        return 0.0
+    c, d = others
+    return max(gains.get((c, d), np.inf), gains.get((d, c), np.inf), 0.0)
 
 
 def weigh_copies(votes: Votes, copies: list[Copy]) -> NDArray[np.float64]:
@@ -82,8 +96,11 @@ def weigh_copies(votes: Votes, copies: list[Copy]) -> NDArray[np.float64]:
 
 def _find_unusual_pairs(
     votes: Votes, power: NDArray[np.float64]
-) -> tuple[list[tuple[int, int]], int]:
-    """Return ordered pairs that agree more than others do, and the number of ordered pairs."""
+) -> tuple[dict[tuple[int, int], list[int]], int]:
+    """Return ordered pairs that agree more than others do, and the number of ordered pairs.
+
+    Beside each pair are the others who have voted with both.
+    """
     n, shape = votes.n_annotators, (votes.n_samples, votes.n_annotators)
     asked = csr_array((np.ones(len(power)), (votes.sample, votes.annotator)), shape)
     common = (asked.T @ asked).tocoo()
@@ -95,7 +112,7 @@ def _find_unusual_pairs(
     a, b, count, n_others = a[upper], b[upper], count[upper], n_others[upper]
     comparable = n_others >= _FEWEST_OTHERS
     if not comparable.any():
-        return [], 0
+        return {}, 0
     same = np.zeros(len(a))
     for k in range(votes.n_classes):
         of_class = votes.label == k
@@ -115,8 +132,11 @@ def _find_unusual_pairs(
     expected = np.clip(chance + (1.0 - chance) * skill[a] * skill[b], 0.01, 0.99)
     z = (same / count - expected) / np.sqrt(expected * (1.0 - expected) / count)
     order = np.argsort(-np.where(comparable, z, -np.inf))[: min(_TRIED, int(comparable.sum()))]
-    tried = [(int(a[i]), int(b[i])) for i in order]
-    return [pair for one in tried for pair in (one, one[::-1])], 2 * int(comparable.sum())
+    tried = {}
+    for i, j in zip(a[order].tolist(), b[order].tolist()):
+        met = np.intersect1d(meet[[i]].indices, meet[[j]].indices)
+        tried[i, j] = tried[j, i] = met.tolist()
+    return tried, 2 * int(comparable.sum())
 
 
 def _common_votes(

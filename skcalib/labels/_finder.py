@@ -209,7 +209,8 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
     copying_pairs_ : structured array of shape (n_pairs,)
         Only with votes: annotators who repeat the votes of another more often than their classes
         explain, among pairs with 30 common samples or more, and three others who have as many in
-        common with both: ``copier``; ``source`` (the votes hardly show who copies whom);
+        common with both (two others if these explain less): ``copier``; ``source`` (the votes
+        hardly show who copies whom);
         ``proba``, the probability that a vote is repeated, with its 95 % interval ``low`` and
         ``high``. Repeated votes count for less.
     vote_p_correct_ : ndarray of shape (n_samples, n_annotators) or (n_votes,)

@@ -288,15 +288,22 @@ def test_the_rate_of_wrong_labels_may_be_that_of_twice_as_many_shared_errors():
     assert low < finder.noise_rate_ < high
 
 
-@pytest.mark.parametrize("part", [0.3, 1.0])
-def test_of_four_people_nobody_is_accused_of_copying(part):
-    # Two copy; the agreement of four shows as well that the other two do.
+@pytest.mark.parametrize(("part", "repeated"), [(0.3, 0.9), (1.0, 0.9), (1.0, 1.0)])
+def test_of_four_people_who_copies_is_named_only_if_all_is_copied(part, repeated):
+    # Two copy; unless all their votes are the same, the other two may do so as well.
     rng, n = np.random.default_rng(0), 400
     true = rng.integers(0, 5, n)
     votes = np.where(rng.random((n, 4)) < 0.85, true[:, None], rng.integers(0, 5, (n, 4)))
-    votes[:, 1] = np.where(rng.random(n) < 0.9, votes[:, 0], votes[:, 1])
+    votes[:, 1] = np.where(rng.random(n) < repeated, votes[:, 0], votes[:, 1])
     votes = np.where(np.arange(4) == 3, np.where(rng.random((n, 1)) < part, votes, np.nan), votes)
-    assert len(LabelIssueFinder().fit(None, votes=votes).copying_pairs_) == 0
+    if repeated < 1:
+        assert len(LabelIssueFinder().fit(None, votes=votes).copying_pairs_) == 0
+        return
+    with pytest.warns(SkcalibWarning, match="seems to repeat the votes of"):
+        finder = LabelIssueFinder().fit(None, votes=votes)
+    pairs = finder.copying_pairs_
+    assert [{int(pair["copier"]), int(pair["source"])} for pair in pairs] == [{0, 1}]
+    assert pairs["high"][0] > 0.95
 
 
 def test_boolean_votes_stay_boolean_beside_labels():
