@@ -60,7 +60,7 @@ def add_commands(commands: Any) -> None:
     add("--false-alarm-rate", type=float, help=rate)
     add("--by", action="append", default=[], help="a column of groups to monitor; repeatable")
     add("--name", help="name of this step (default: date and time)")
-    monitor.set_defaults(run=_monitor)
+    monitor.set_defaults(run=_run_monitor)
     check = commands.add_parser(
         "check",
         help="test whether the calibration error is small enough",
@@ -189,8 +189,8 @@ def _write_alignment(table: dict[str, Any]) -> None:
         _write(sys.stderr, f"Note: {finding}\n")
 
 
-def _monitor(options: argparse.Namespace) -> int:
-    with _lock(options.state):
+def _run_monitor(options: argparse.Namespace) -> int:
+    with _hold_lock(options.state):
         state = _read_state(options.state, options.false_alarm_rate)
         with options.predictions.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -236,7 +236,7 @@ def _add_step(options: argparse.Namespace, state: _State, digest: str) -> tuple[
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     """Wait until no other command reads and replaces the file; keep others out until the end.
 
     The system frees the lock of a process that is killed.
@@ -349,10 +349,10 @@ def _read_step(options: argparse.Namespace, state: _State) -> tuple[Any, Any, An
         )
     if not single:
         y_proba = y_proba[:, [labels.index(name) for name in state.classes]]
-    return y_true, y_proba, _groups(table["by"]), table["source"]
+    return y_true, y_proba, _name_groups(table["by"]), table["source"]
 
 
-def _groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:
+def _name_groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:
     """Return the name of every sample's group, such as "site=A, age=old"."""
     if by is None:
         return None
@@ -371,14 +371,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _write(sys.stderr, f"Note: {note}\n")
         return status
     except (OSError, ValueError, TypeError, ImportError) as error:
-        _write(sys.stderr, f"python -m skcalib {options.command}: {_sentence(error)}\n")
+        _write(sys.stderr, f"python -m skcalib {options.command}: {_write_sentence(error)}\n")
         return 2
     except KeyboardInterrupt:
         _write(sys.stderr, f"python -m skcalib {options.command}: interrupted.\n")
         return 130  # as a shell has it
 
 
-def _report(options: argparse.Namespace) -> int:
+def _run_report(options: argparse.Namespace) -> int:
     if options.output.exists() and options.output.samefile(options.predictions):
         raise ValueError(f"output must be another file than the predictions, {options.output}.")
     with redirect_stdout(sys.stderr):  # for what is printed on the way
@@ -419,7 +419,7 @@ def _parse_costs(text: str) -> list[list[float]]:
     )
 
 
-def _sentence(error: Exception) -> str:
+def _write_sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename} must be a file that can be opened, got {error.strerror!r}."
     return str(error)
@@ -464,7 +464,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
     what = "print every part of the page and its seconds, to the standard error"
     add("-v", "--verbose", action="count", default=0, help=what)
-    report.set_defaults(run=_report)
+    report.set_defaults(run=_run_report)
     add_commands(commands)
     return parser
 

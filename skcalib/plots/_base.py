@@ -43,7 +43,7 @@ GROUND = {"alpha": 0.8, "lw": 0, "pad": 1}
 BAND, DARK_BAND = {"alpha": 0.2, "linewidth": 0}, {"alpha": 0.35, "linewidth": 0}
 
 
-def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: str = "") -> str:
+def escape_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: str = "") -> str:
     """Return `text` and `tail` so that matplotlib shows every letter as it is.
 
     A dollar sign starts no formula, and a leading underscore hides no entry of a legend. With
@@ -101,7 +101,7 @@ class Curve(NamedTuple):
             return self.label
         measure = self.value if common else ": ".join(filter(None, (self.what, self.value)))
         tail = f": {measure}" if self.name and measure else measure
-        return plain_text(self.name, width=width, n_lines=n_lines, tail=tail)
+        return escape_text(self.name, width=width, n_lines=n_lines, tail=tail)
 
 
 # The curve of each line, which later displays on the same axes look up.
@@ -177,7 +177,7 @@ class BaseDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return name or self.name or ""
 
-    def _characters(self, *, vertical: bool = False) -> int:
+    def _count_characters(self, *, vertical: bool = False) -> int:
         """Return how many letters of an axis label fit along the axes, before any layout."""
         box, figure = self.ax_.get_position(original=True), self.figure_.bbox
         pixels = box.height * figure.height if vertical else box.width * figure.width
@@ -216,17 +216,17 @@ class BaseDisplay:
         given = cbook.normalize_kwargs(kwargs, lines.Line2D)
         what, value = self._measure()
         # Letters are counted in the font of the axis labels; that of the title is smaller.
-        width, wide = int(1.2 * self._characters()), self._characters() >= NARROW
+        width, wide = int(1.2 * self._count_characters()), self._count_characters() >= NARROW
         facts = ": ".join(filter(None, (what, value)))
         if wide:
             # Lines break between two facts, not within one.
             facts = ", ".join(filter(None, [facts, *self._details()]))
             facts = facts.replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ")
-        parts = [plain_text(part, width=width, n_lines=4) for part in (name, facts) if part]
+        parts = [escape_text(part, width=width, n_lines=4) for part in (name, facts) if part]
         title = "\n".join(parts).replace("\N{NO-BREAK SPACE}", " ")
         curve = Curve(name, what, value, title, given.get("label"))
         # Reference lines and the user's own lines use up no color.
-        number, colors = len(self._curves()), self._colors()
+        number, colors = len(self._find_curves()), self._colors()
         style = {
             "color": colors[number % len(colors)],
             "marker": MARKERS[number % len(MARKERS)],
@@ -240,7 +240,7 @@ class BaseDisplay:
         _CURVES[line] = curve
         return line
 
-    def _curves(self) -> dict[Line2D, Curve]:
+    def _find_curves(self) -> dict[Line2D, Curve]:
         """Return the lines on the axes that displays have drawn, without the user's."""
         return {line: _CURVES[line] for line in self.ax_.lines if line in _CURVES}
 
@@ -302,11 +302,11 @@ class BaseDisplay:
 
         A title of the user stays. Other artists with a label, such as a band, join the legend.
         """
-        curves = self._curves()
+        curves = self._find_curves()
         if self.ax_.get_title() in {"", *(curve.title for curve in curves.values())}:
             title = next(iter(curves.values())).title if len(curves) == 1 else ""
             self.ax_.set_title(title, fontsize="small")
-        narrow, several = self._characters() < NARROW, len(curves) > 1
+        narrow, several = self._count_characters() < NARROW, len(curves) > 1
         what = {curve.what for curve in curves.values()}
         common = what.pop() if several and len(what) == 1 else ""
         n_lines, width = (1, 32) if narrow else (2, 32) if len(curves) < 4 else (3, 24)
@@ -402,7 +402,7 @@ SHADES = ("#CCCCCC", "#E69F00", "#D55E00", "#8B1A00")
 DARK_SHADES = ("#555555", "#D55E00", "#E69F00", "#FFF3B0")
 
 
-def point_style(n_points: int) -> dict[str, Any]:
+def choose_point_style(n_points: int) -> dict[str, Any]:
     """Return the size and opacity that keep so many points visible."""
     return {
         "s": 24 if n_points <= 300 else 8 if n_points <= MANY_POINTS else 3,
@@ -412,7 +412,9 @@ def point_style(n_points: int) -> dict[str, Any]:
     }
 
 
-def opacity(counts: NDArray[np.floating], of_all: NDArray[np.floating]) -> NDArray[np.floating]:
+def choose_opacity(
+    counts: NDArray[np.floating], of_all: NDArray[np.floating]
+) -> NDArray[np.floating]:
     """Return the opacity of bins: less for fewer samples."""
     # A few bins may hold far more samples than all others.
     most = np.quantile(of_all, 0.99)
@@ -437,7 +439,7 @@ def draw_points(
     # In a random order, the same every time: no part of the samples covers another.
     order = np.random.default_rng(0).permutation(len(position))
     x, y = position[order].T
-    style = point_style(len(x))
+    style = choose_point_style(len(x))
     if values is None:
         color = DARK_COLORS[0] if is_dark(ax) else COLORS[0]
         return ax.scatter(x, y, **{**style, "color": color, **kwargs})
@@ -454,7 +456,7 @@ def draw_points(
         # The same bins once more, for the number of samples in each.
         counted: Any = ax.hexbin(x, y, **grid)
         counts = np.asarray(counted.get_array())
-        points.set_alpha(opacity(counts, counts))
+        points.set_alpha(choose_opacity(counts, counts))
         counted.remove()
     else:
         points = ax.scatter(x, y, **{"c": values[order], **style, **mapping, **kwargs})

@@ -166,7 +166,7 @@ class DecisionCurveDisplay(PredictionDisplay):
         if interval not in ("pointwise", "band", None):
             raise ValueError(f"interval must be 'pointwise', 'band' or None, got {interval!r}.")
         label = self._open_axes(ax, name)
-        is_first = not self._curves()
+        is_first = not self._find_curves()
         curve = np.sort(self.curve, order="threshold")
         x = curve["threshold"]
         if is_first and len(x) > 2 and np.ptp(np.diff(np.log(x))) < 1e-6:
@@ -206,7 +206,7 @@ class DecisionCurveDisplay(PredictionDisplay):
         left = float(curve["threshold"][0])
         names = ["net_benefit", "high", *(["predicted"] if self.predicted_ is not None else [])]
         highest = max(float(np.max(curve[name][acts], initial=0.0)) for name in names)
-        if len(self._curves()) > 1:
+        if len(self._find_curves()) > 1:
             left, right = min(left, self.ax_.get_xlim()[0]), max(right, self.ax_.get_xlim()[1])
             highest = max(highest, self.ax_.get_ylim()[1] / 1.05)
         if left < right:
@@ -232,11 +232,11 @@ class DecisionCurveDisplay(PredictionDisplay):
                 last = place
         upper.xaxis.set_major_locator(ticker.FixedLocator(ticks))
         upper.xaxis.set_minor_locator(ticker.NullLocator())
-        upper.xaxis.set_major_formatter(ticker.FuncFormatter(lambda t, _: _odds_of(t)))
+        upper.xaxis.set_major_formatter(ticker.FuncFormatter(lambda t, _: _format_odds(t)))
         upper.tick_params(labelsize="small")
 
 
-def _odds_of(threshold: float) -> str:
+def _format_odds(threshold: float) -> str:
     """Return (1 - t) / t as text."""
     if not 0 < threshold < 1:
         return ""

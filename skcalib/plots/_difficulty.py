@@ -16,7 +16,7 @@ from ..utils._arrays import check_mask, check_numbers, check_same_length, check_
 from ..utils._labels import as_labels
 from ..utils._numeric import binomial_interval, quantiles
 from ..utils._output import rename_argument
-from ._base import FEW, MANY_POINTS, BaseDisplay, draw_points, plain_text, point_style
+from ._base import FEW, MANY_POINTS, BaseDisplay, choose_point_style, draw_points, escape_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -200,7 +200,7 @@ class DifficultyDisplay(BaseDisplay):
             band=band,
             difficulty=middle,
             fraction=fraction,
-            bins=_histogram(values, weight, wrong),
+            bins=_make_histogram(values, weight, wrong),
             area=float(roc_auc_score(wrong, values, sample_weight=weight)) if both else None,
             name=name,
         ).plot(**kwargs)
@@ -254,7 +254,7 @@ class DifficultyDisplay(BaseDisplay):
         self.histogram_ax_ = self._draw_histogram() if histogram else None
         (self.histogram_ax_ or self.ax_).set_xlabel(xlabel)
         self.ax_.set_ylabel("Error rate")
-        if len(self._curves()) > 1:  # the axes hold the curves of all their displays
+        if len(self._find_curves()) > 1:  # the axes hold the curves of all their displays
             low, high = self.ax_.get_xlim()
             limits = min(low, limits[0]), max(high, limits[1])
         self.ax_.set_xlim(limits)
@@ -276,7 +276,7 @@ class DifficultyDisplay(BaseDisplay):
         return below
 
 
-def _histogram(
+def _make_histogram(
     values: NDArray[np.float64], weight: NDArray[np.float64], wrong: NDArray[np.bool_]
 ) -> HistogramBins:
     """Return a histogram whose outer bins also count the 0.5 % of samples beyond each end."""
@@ -432,15 +432,15 @@ class EmbeddingMapDisplay(BaseDisplay):
             limits=(float(low), float(high)), **kwargs,
         )  # fmt: skip
         names = self.axis_names or ("", "")
-        self.ax_.set_xlabel(plain_text(names[0], width=self._characters()))
-        self.ax_.set_ylabel(plain_text(names[1], width=self._characters(vertical=True)))
-        lines = [plain_text(name, width=self._characters())] if name else []
+        self.ax_.set_xlabel(escape_text(names[0], width=self._count_characters()))
+        self.ax_.set_ylabel(escape_text(names[1], width=self._count_characters(vertical=True)))
+        lines = [escape_text(name, width=self._count_characters())] if name else []
         self.rings_ = None
         if self.suspected is not None and self.suspected.any():
             x, y = self.position[self.suspected].T
             # The color of the axes' own lines is visible on any background.
             self.rings_ = self.ax_.scatter(
-                x, y, s=4 * point_style(len(self.position))["s"] + 10, facecolors="none",
+                x, y, s=4 * choose_point_style(len(self.position))["s"] + 10, facecolors="none",
                 edgecolors=self.ax_.spines["left"].get_edgecolor(), linewidths=1,
                 rasterized=len(x) > MANY_POINTS,
             )  # fmt: skip

@@ -18,7 +18,7 @@ from ..utils._output import (
     open_image,
     take_sample,
 )
-from ._base import COLORS, NARROW, THIN, BaseDisplay, plain_text, reword_keyword_errors
+from ._base import COLORS, NARROW, THIN, BaseDisplay, escape_text, reword_keyword_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,8 +167,8 @@ class HardestSamplesDisplay(BaseDisplay):
             if array.ndim != 1:
                 raise ValueError(f"{key} must have shape (n_samples,), got {array.shape}.")
         check_same_length(samples=samples, difficulty=scores, **given)
-        shape = np.shape(_sample(samples, 0))
-        if len(shape) > 3 or (not shape and not isinstance(_sample(samples, 0), str)):
+        shape = np.shape(_take_sample(samples, 0))
+        if len(shape) > 3 or (not shape and not isinstance(_take_sample(samples, 0), str)):
             raise ValueError(
                 "samples must be texts, rows of a table or images of shape (height, width) or "
                 f"(height, width, channels), got one of shape {shape}."
@@ -205,7 +205,7 @@ class HardestSamplesDisplay(BaseDisplay):
         whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
         if n_columns is not None and not (whole and n_columns >= 1):
             raise ValueError(f"n_columns must be an int of at least 1 or None, got {n_columns!r}.")
-        images = np.ndim(_sample(self.samples, 0)) > 1
+        images = np.ndim(_take_sample(self.samples, 0)) > 1
         if kwargs and not images:
             raise TypeError(f"samples must be images for options of imshow, got {list(kwargs)}.")
         # Easiest first; the sort is stable, so ties stand in the order of the samples.
@@ -213,10 +213,12 @@ class HardestSamplesDisplay(BaseDisplay):
         order = known[np.argsort(self.difficulty[known], kind="stable")]
         # With an odd number of samples, the middle one counts among the hardest.
         n_shown = min(n_columns or 8, (len(order) + 1) // 2)
-        title = self._open_axes(ax, name, figsize=self._grid_size(n_shown))
+        title = self._open_axes(ax, name, figsize=self._choose_grid_size(n_shown))
         if n_columns is None:
             # An image takes ten letters. A table takes half of the height, less a line of names.
-            room = self._letters() // 10 if images else int(self._inches() / 2 / LEAST_LINE) - 1
+            room = (
+                self._count_letters() // 10 if images else int(self._inches() / 2 / LEAST_LINE) - 1
+            )
             n_shown = min(n_shown, max(1, room))
         self.hardest_, self.easiest_ = order[::-1][:n_shown], order[: len(order) // 2][:n_shown]
         if images:
@@ -228,7 +230,7 @@ class HardestSamplesDisplay(BaseDisplay):
         return self
 
     def _draw_images(self, n_shown: int, title: str, kwargs: dict[str, Any]) -> None:
-        captions = self._captions(self._letters() // n_shown)
+        captions = self._write_captions(self._count_letters() // n_shown)
         n_lines = max(caption.count("\n") for caption in captions.values()) + 1
         self.axes_ = self._open_rows(n_shown, n_lines, title)
         for row, numbers in zip(self.axes_, (self.hardest_, self.easiest_)):
@@ -237,7 +239,7 @@ class HardestSamplesDisplay(BaseDisplay):
             for ax, number in zip(row, numbers):
                 ax.set(xticks=[], yticks=[], anchor="N")
                 with reword_keyword_errors(self):
-                    ax.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
+                    ax.imshow(_take_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
                 caption = ax.set_title(captions[number], fontsize="small", pad=3)
                 caption.set_in_layout(False)
                 if ", rather " in self._label_of(number):
@@ -246,7 +248,7 @@ class HardestSamplesDisplay(BaseDisplay):
     def _draw_tables(self, title: str) -> None:
         self.axes_ = self._open_rows(1, 0, title)
         both = np.concatenate([self.hardest_, self.easiest_])
-        difficulties = dict(zip(both, distinct_numbers(self.difficulty[both])))
+        difficulties = dict(zip(both, format_distinct(self.difficulty[both])))
         for ax, numbers in zip(self.axes_[:, 0], (self.hardest_, self.easiest_)):
             if not len(numbers):
                 ax.set_axis_off()
@@ -254,28 +256,28 @@ class HardestSamplesDisplay(BaseDisplay):
             labels = [self._label_of(number) for number in numbers]
             columns = [("#", [self._name_of(number) for number in numbers])]
             # The first column to go where room is scarce: the order shows the difficulty already.
-            if self._characters() >= NARROW:
+            if self._count_characters() >= NARROW:
                 columns.append(("difficulty", [difficulties[number] for number in numbers]))
             if any(labels):
                 columns.append(("label", labels))
-            columns += sample_columns([_sample(self.samples, number) for number in numbers])
+            columns += make_columns([_take_sample(self.samples, number) for number in numbers])
             ax.set(xticks=[], yticks=[], ylim=(len(numbers) + 1, 0))
             ax.axhline(1, color=ax.spines["left"].get_edgecolor(), linewidth=THIN)
-            lines = table_lines(columns, int(MONOSPACE * self._letters()) - 2)
+            lines = align_lines(columns, int(MONOSPACE * self._count_letters()) - 2)
             for line, (text, label) in enumerate(zip(lines, ["", *labels])):
                 style = {"color": COLORS[1]} if ", rather " in label else {}
                 ax.text(
-                    0.01, line + 0.5, plain_text(text), va="center", size="small",
+                    0.01, line + 0.5, escape_text(text), va="center", size="small",
                     family="monospace", **style,
                 ).set_in_layout(False)  # fmt: skip
 
-    def _letters(self) -> int:
+    def _count_letters(self) -> int:
         """Return how many letters of the small font go along the grid."""
         # `_characters` counts in matplotlib's medium font, 1.2 times the small one.
-        return int(1.2 * self._characters())
+        return int(1.2 * self._count_characters())
 
-    def _grid_size(self, n_shown: int) -> tuple[float, float]:
-        shape = np.shape(_sample(self.samples, 0))
+    def _choose_grid_size(self, n_shown: int) -> tuple[float, float]:
+        shape = np.shape(_take_sample(self.samples, 0))
         if len(shape) < 2:
             return TABLE_WIDTH, 2 * TABLE_LINE * (n_shown + 1) + TABLE_ROOM
         height = min(max(IMAGE_WIDTH * shape[0] / shape[1], LOWEST), HIGHEST)
@@ -292,22 +294,22 @@ class HardestSamplesDisplay(BaseDisplay):
         # Never 0: the constrained layout divides by it.
         top, caption = TITLE if title else 0.01, max(CAPTION * n_lines, 0.05)
         image = max((self._inches() - top) / 2 - caption, 0.2)
-        heading = plain_text(title, width=self._characters())
+        heading = escape_text(title, width=self._count_characters())
         heights = [top, caption, image, caption, image]
         grid = self._open_grid(n_columns, heights, heading, size="medium", wspace=0.1, hspace=0)
         rows = [[self.figure_.add_subplot(grid[r, c]) for c in range(n_columns)] for r in (2, 4)]
         return np.array(rows)
 
-    def _captions(self, width: int) -> dict[int, str]:
+    def _write_captions(self, width: int) -> dict[int, str]:
         """Return label, number and difficulty of every sample that is shown."""
         numbers = np.concatenate([self.hardest_, self.easiest_])
         captions = {}
-        for number, difficulty in zip(numbers, distinct_numbers(self.difficulty[numbers])):
-            name = plain_text(f"#{self._name_of(number)}", width=width)
+        for number, difficulty in zip(numbers, format_distinct(self.difficulty[numbers])):
+            name = escape_text(f"#{self._name_of(number)}", width=width)
             line = f"{name}: {difficulty}"
             caption = line if len(line) <= width else f"{name}\n{difficulty}"
             label = self._label_of(number)
-            text = f"{plain_text(label, width=width)}\n" if label else ""
+            text = f"{escape_text(label, width=width)}\n" if label else ""
             captions[number] = text + caption
         return captions
 
@@ -323,7 +325,7 @@ class HardestSamplesDisplay(BaseDisplay):
         return ", rather ".join(given)
 
 
-def _sample(samples: Any, number: int) -> Any:
+def _take_sample(samples: Any, number: int) -> Any:
     """Return a sample by position: a text, a row, or the pixels of an image."""
     sample = take_sample(samples, number)
     if isinstance(sample, PurePath) or hasattr(sample, "thumbnail"):
@@ -331,7 +333,7 @@ def _sample(samples: Any, number: int) -> Any:
     return sample
 
 
-def distinct_numbers(values: NDArray[np.floating]) -> list[str]:
+def format_distinct(values: NDArray[np.floating]) -> list[str]:
     """Return numbers with three digits, or with up to seven where fewer make them equal."""
     # More than seven would run into the next caption. With too few digits, "g" writes 1234 as
     # 1.23e+03; only numbers from a million on keep that form.
@@ -343,22 +345,23 @@ def distinct_numbers(values: NDArray[np.floating]) -> list[str]:
     return texts
 
 
-def sample_columns(samples: Sequence[Any]) -> list[tuple[str, list[str]]]:
+def make_columns(samples: Sequence[Any]) -> list[tuple[str, list[str]]]:
     """Return the texts as one column, the rows of a table as a column for every feature."""
     if isinstance(samples[0], str):
         return [("text", [" ".join(text.split()) for text in samples])]
     names = get_row_index(samples[0])  # a list has a method of the name index
     names = range(len(samples[0])) if names is None else names
     return [
-        (str(name), [_number(row) for row in column]) for name, column in zip(names, zip(*samples))
+        (str(name), [_format_number(row) for row in column])
+        for name, column in zip(names, zip(*samples))
     ]
 
 
-def _number(value: Any) -> str:
+def _format_number(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def table_lines(columns: list[tuple[str, list[str]]], n_letters: int) -> list[str]:
+def align_lines(columns: list[tuple[str, list[str]]], n_letters: int) -> list[str]:
     """Return the names and the entries of the columns as lines of at most `n_letters`.
 
     Columns that do not fit are counted. The last one is cut to the room that is left.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..metrics import CalibrationMonitor
 from ..utils._output import import_optional
-from ._base import BAND, DARK_BAND, BaseDisplay, is_dark, plain_text
+from ._base import BAND, DARK_BAND, BaseDisplay, escape_text, is_dark
 
 # The axis ends where the logarithm of the evidence is this many times that of the alarm: what has
 # gone wrong for long would press all that came before to the bottom.
@@ -136,7 +136,7 @@ class MonitorDisplay(BaseDisplay):
         # Powers of ten, which never overflow.
         y = np.asarray(self.log_e) / np.log(10)
         x, level = np.arange(1, len(y) + 1), -np.log10(self.false_alarm_rate)
-        is_first = not self._curves()
+        is_first = not self._find_curves()
         self.line_ = self._draw_curve(x, y, name, kwargs, markevery=-(-len(y) // _MARKERS))
         color = self.line_.get_color()
         label = f"Alarm, at {1 / self.false_alarm_rate:g}"
@@ -178,8 +178,8 @@ class MonitorDisplay(BaseDisplay):
     def _name_ticks(self) -> None:
         """Write powers of ten as numbers, and steps by their names."""
         ticker = import_optional("matplotlib.ticker", extra="plots")
-        room = self._characters()
-        names = [plain_text(step, width=min(16, room // 2 - 2), n_lines=1) for step in self.steps]
+        room = self._count_characters()
+        names = [escape_text(step, width=min(16, room // 2 - 2), n_lines=1) for step in self.steps]
         n_ticks = max(1, room // (max(len(name) for name in names) + 4))
         ticks = range(0, len(names), -(-len(names) // n_ticks))
         x_axis, y_axis = self.ax_.xaxis, self.ax_.yaxis

@@ -21,7 +21,7 @@ from ..metrics import (
 )
 from ..utils._numeric import binomial_interval
 from ..utils._proba import as_two_columns, check_predictions
-from ._base import FEW, NARROW, PredictionDisplay, plain_text
+from ._base import FEW, NARROW, PredictionDisplay, escape_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -230,7 +230,7 @@ class ReliabilityDisplay(PredictionDisplay):
             "labels": labels, "pos_label": pos_label,
         }  # fmt: skip
         check_predictions(*data.values())
-        numbers = diagram_numbers(
+        numbers = compute_diagram(
             data, kind=kind, bins={"n_bins": n_bins, "strategy": strategy},
             confidence_level=confidence_level, simultaneous=simultaneous,
             interval=interval, zoom=zoom,
@@ -274,10 +274,10 @@ class ReliabilityDisplay(PredictionDisplay):
             self._draw_reference([0, 1], [0, 1], "_diagonal")
         self._draw_points(label, kwargs)
         self._set_limits()
-        self.ax_.set_ylabel(self._axis_label(1))
+        self.ax_.set_ylabel(self._label_axis(1))
         self.ax_.set_box_aspect(1)
         self.histogram_ax_ = self._draw_histogram() if histogram else None
-        (self.histogram_ax_ or self.ax_).set_xlabel(self._axis_label(0))
+        (self.histogram_ax_ or self.ax_).set_xlabel(self._label_axis(0))
         self._explain()
         return self
 
@@ -319,25 +319,25 @@ class ReliabilityDisplay(PredictionDisplay):
             lines.append(f"{level:.0%} interval {self.interval[0]:.3f} to {self.interval[1]:.3f}")
         if self.bin_count is not None and self.bin_count.any():
             filled = self.bin_count > 0
-            for name, values in zip(self._axis_names(), (self.prob_pred, self.prob_true)):
+            for name, values in zip(self._name_axes(), (self.prob_pred, self.prob_true)):
                 mean = np.average(values[filled], weights=self.bin_count[filled])
                 lines.append(f"{name.lower()} {mean:.3f}")
         n_samples = self.count.sum()
         return [*lines, f"n = {n_samples:,.0f}" if n_samples >= 1000 else f"n = {n_samples:g}"]
 
-    def _axis_names(self) -> tuple[str, str]:
+    def _name_axes(self) -> tuple[str, str]:
         if self.pos_label is None:
             return "Confidence", "Accuracy"
-        if self._characters() < NARROW:
+        if self._count_characters() < NARROW:
             return "Probability", "Fraction"
         return "Predicted probability", "Observed fraction"
 
-    def _axis_label(self, axis: int) -> str:
-        text = self._axis_names()[axis]
+    def _label_axis(self, axis: int) -> str:
+        text = self._name_axes()[axis]
         if self.pos_label is None:
             return text
-        width = self._characters(vertical=axis == 1) * 3 // 4
-        name = plain_text(f"of class {self.pos_label}", width=width, n_lines=1)
+        width = self._count_characters(vertical=axis == 1) * 3 // 4
+        name = escape_text(f"of class {self.pos_label}", width=width, n_lines=1)
         return f"{text} {name}" if len(text) + len(name) < width else f"{text}\n{name}"
 
     def _draw_points(self, name: str, kwargs: dict[str, Any]) -> None:
@@ -354,7 +354,7 @@ class ReliabilityDisplay(PredictionDisplay):
         count = np.where(filled, np.inf, 0) if self.bin_count is None else self.bin_count
         enough = count >= FEW
         # Areas in square points; the largest dot is about a twentieth as wide as the axes.
-        largest = 2.5 * self._characters()
+        largest = 2.5 * self._count_characters()
         size = 36.0 if self.bin_count is None else 10 + largest * count / count.max()
         self.line_ = self._draw_curve(x[enough], y[enough], name, kwargs, markersize=3.5)
         color, marker = self.line_.get_color(), self.line_.get_marker()
@@ -375,7 +375,7 @@ class ReliabilityDisplay(PredictionDisplay):
         """Fill a band if the curve is the only one: the bands of several would mix."""
         for drawn in [c for c in self.ax_.collections if c.get_gid() == ALONE]:
             drawn.remove()
-        if band is not None and len(self._curves()) == 1:
+        if band is not None and len(self._find_curves()) == 1:
             self._draw_band(x, *band, gid=ALONE, **options)
 
     def _set_limits(self) -> None:
@@ -388,7 +388,7 @@ class ReliabilityDisplay(PredictionDisplay):
             low, high = min(low, shown.min()), max(high, shown.max())
         margin = MARGIN * max(high - low, 1e-9)
         limits = low - margin, high + margin
-        if len(self._curves()) > 1:
+        if len(self._find_curves()) > 1:
             # Several displays share the axes: show the union of their limits.
             limits = min(limits[0], self.ax_.get_xlim()[0]), max(limits[1], self.ax_.get_xlim()[1])
         self.ax_.set(xlim=limits, ylim=limits)
@@ -405,7 +405,7 @@ class ReliabilityDisplay(PredictionDisplay):
         return below
 
 
-def diagram_numbers(
+def compute_diagram(
     data: dict[str, Any],
     *,
     kind: str,
@@ -418,11 +418,11 @@ def diagram_numbers(
     """Return the arguments of a display; `data` are those of a metric, `bins` its options."""
     if kind not in ("bins", "isotonic", "smooth"):
         raise ValueError(f"kind must be 'bins', 'isotonic' or 'smooth', got {kind!r}.")
-    window = None if zoom is None else _zoom_window(data, zoom)
+    window = None if zoom is None else _find_zoom_window(data, zoom)
     # Bins of equal weight have equal counts: the histogram keeps bins of equal width.
-    count, edges = _histogram(data, bins["n_bins"], window)
+    count, edges = _count_confidences(data, bins["n_bins"], window)
     numbers = {
-        **_curve(data, kind, bins, confidence_level, simultaneous),
+        **_compute_curve(data, kind, bins, confidence_level, simultaneous),
         **bins,
         "kind": kind,
         "confidence_level": confidence_level,
@@ -452,7 +452,7 @@ def diagram_numbers(
     return numbers
 
 
-def _curve(
+def _compute_curve(
     data: dict[str, Any],
     kind: str,
     bins: dict[str, Any],
@@ -465,11 +465,11 @@ def _curve(
         # Weights are scaled to a mean of one: they count as many samples as there are.
         only = {"bin_count": curve.bin_weight * (len(data["y_true"]) / curve.bin_weight.sum())}
     elif kind == "smooth":
-        options = _band_options(confidence_level, simultaneous)
+        options = _choose_band_options(confidence_level, simultaneous)
         curve, only = smooth_reliability_curve(**data, **options), {}
     else:
-        binary = _binary_question(data)
-        options = _band_options(confidence_level, simultaneous)
+        binary = _reduce_to_binary(data)
+        options = _choose_band_options(confidence_level, simultaneous)
         curve = isotonic_reliability_curve(**binary, **options)
         only = {"decomposition": score_decomposition(**binary)}
     band = None
@@ -485,7 +485,7 @@ def _curve(
     return {"prob_true": curve.prob_true, "prob_pred": curve.prob_pred, "band": band, **only}
 
 
-def _band_options(confidence_level: float | None, simultaneous: bool) -> dict[str, Any]:
+def _choose_band_options(confidence_level: float | None, simultaneous: bool) -> dict[str, Any]:
     if confidence_level is None:
         # One resample, the fewest that the functions take; their band is not drawn.
         return {"n_resamples": 1, "random_state": 0}
@@ -499,7 +499,7 @@ def _band_options(confidence_level: float | None, simultaneous: bool) -> dict[st
     }
 
 
-def _binary_question(data: dict[str, Any]) -> dict[str, Any]:
+def _reduce_to_binary(data: dict[str, Any]) -> dict[str, Any]:
     """Return labels 0 and 1 and the probability of 1; for the top label, 1 means correct."""
     predictions = check_predictions(**data)
     proba, positive = predictions.proba, predictions.of_class(1)
@@ -510,16 +510,16 @@ def _binary_question(data: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _zoom_window(data: dict[str, Any], fraction: float) -> tuple[float, float]:
+def _find_zoom_window(data: dict[str, Any], fraction: float) -> tuple[float, float]:
     """Return the two quantiles of the confidence between which the middle `fraction` lies."""
     if isinstance(fraction, bool) or not 0 < fraction <= 1:
         raise ValueError(f"zoom must be a number in (0, 1] or None, got {fraction!r}.")
-    confidence = _binary_question(data)["y_proba"]
+    confidence = _reduce_to_binary(data)["y_proba"]
     low, high = np.quantile(confidence, [(1 - fraction) / 2, (1 + fraction) / 2])
     return float(low), float(high)
 
 
-def _histogram(
+def _count_confidences(
     data: dict[str, Any], n_bins: int, window: tuple[float, float] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the counts in bins of equal width of all confidences, and their edges."""
@@ -634,7 +634,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
                 "y_proba": predictions.proba[:, k],
                 "sample_weight": sample_weight,
             }
-            numbers = diagram_numbers(
+            numbers = compute_diagram(
                 data, kind=kind, bins=bins, confidence_level=confidence_level,
                 simultaneous=simultaneous, interval=False, zoom=None,
             )  # fmt: skip
@@ -683,7 +683,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         n_wide = n_columns or min(4, len(drawn))
         n_high = -(-len(drawn) // n_wide)
         title = self._open_axes(ax, name, figsize=(2.1 * n_wide + 0.3, 2.4 * n_high + 0.6))
-        heading = self._heading(title, len(drawn))
+        heading = self._write_heading(title, len(drawn))
         top = LINE * (heading.count("\n") + 1)
         height = max((self._inches() - top) / n_high, 0.1)
         grid = self._open_grid(n_wide, [top, *[height] * n_high], heading, size="small")
@@ -691,9 +691,9 @@ class ClassReliabilityDisplay(PredictionDisplay):
         self.axes_ = np.array([self.figure_.add_subplot(place) for place in places])
         for i, (panel, (label, display)) in enumerate(zip(self.axes_, drawn)):
             display.plot(ax=panel, histogram=False, **kwargs)
-            width = display._characters()
+            width = display._count_characters()
             error = f"{display.calibration_error:.3f}"
-            lines = [plain_text(label, width=width, n_lines=1)]
+            lines = [escape_text(label, width=width, n_lines=1)]
             line = f"{error}, {display.name}"
             lines.append(line if len(line) <= width else error)
             panel.set_title("\n".join(lines), size="small")
@@ -707,7 +707,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
             )
         return self
 
-    def _heading(self, title: str, n_drawn: int) -> str:
+    def _write_heading(self, title: str, n_drawn: int) -> str:
         """Return the title, what is drawn, and how many classes are left out."""
         first, n_classes = next(iter(self.displays.values())), len(self.displays)
         text = f"Observed fraction against probability, by class; {first.error_name()}"
@@ -716,5 +716,5 @@ class ClassReliabilityDisplay(PredictionDisplay):
         if n_drawn < n_classes:
             text += f"; {n_drawn} of {n_classes} classes, of the largest errors"
         # Letters are counted in the font of the axis labels; that of the heading is smaller.
-        width = int(1.2 * self._characters())
-        return "\n".join(plain_text(part, width=width) for part in (title, text) if part)
+        width = int(1.2 * self._count_characters())
+        return "\n".join(escape_text(part, width=width) for part in (title, text) if part)

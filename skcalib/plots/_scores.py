@@ -21,7 +21,7 @@ from ..utils._arrays import check_numbers, check_weights
 from ..utils._labels import format_labels, shorten
 from ..utils._numeric import binomial_interval
 from ..utils._output import import_optional
-from ._base import GROUND, MARKERS, THIN, BaseDisplay, PredictionDisplay, plain_text
+from ._base import GROUND, MARKERS, THIN, BaseDisplay, PredictionDisplay, escape_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,9 +173,9 @@ default="msp"
         chosen = None
         if target_risk is not None:
             limit = coverage_at_risk(y_true, y_proba, risk=target_risk, **options)
-            chosen = _last_point(curve, int(np.sum(curve.coverage <= limit)))
+            chosen = _find_last_point(curve, int(np.sum(curve.coverage <= limit)))
         elif threshold is not None:
-            chosen = _last_point(curve, int(np.sum(curve.threshold > threshold)))
+            chosen = _find_last_point(curve, int(np.sum(curve.threshold > threshold)))
         return cls(
             curve.coverage,
             curve.risk,
@@ -275,7 +275,7 @@ default="msp"
         return ("", "") if self.area is None else ("AURC", f"{self.area:.4f}")
 
 
-def _last_point(curve: Any, n_points: int) -> tuple[float, float] | None:
+def _find_last_point(curve: Any, n_points: int) -> tuple[float, float] | None:
     """Return coverage and risk of the `n_points`-th point of the curve; None for 0."""
     if n_points == 0:
         return None
@@ -420,7 +420,7 @@ class DecompositionDisplay(PredictionDisplay):
 
     def _set_limits(self) -> None:
         """Leave room around the points; miscalibration begins at 0."""
-        points = np.array([np.asarray(line.get_xydata())[0] for line in self._curves()])
+        points = np.array([np.asarray(line.get_xydata())[0] for line in self._find_curves()])
         low, high = points.min(axis=0), points.max(axis=0)
         right = 1.25 * high[0] or 0.01
         # Not the range alone: models of equal discrimination would differ by rounding.
@@ -590,12 +590,12 @@ class LossComparisonDisplay(BaseDisplay):
         self.intervals_: dict[str, tuple[float, float]] = {}
         for row, (method, values) in enumerate(self.scores.items()):
             self._draw_row(row, method, values, kwargs)
-        width = self._characters()
+        width = self._count_characters()
         # Names take up to a third of the width, and the more lines the fewer rows there are.
-        height = self._characters(vertical=True) // (2 * max(len(self.scores), 1))
+        height = self._count_characters(vertical=True) // (2 * max(len(self.scores), 1))
         n_lines = min(max(height, 1), 3)
         names = [
-            plain_text(method, width=min(width // 3, 24), n_lines=n_lines)
+            escape_text(method, width=min(width // 3, 24), n_lines=n_lines)
             for method in self.scores
         ]
         self.ax_.set_yticks(range(len(names)), names, size="small" if width < 40 else "medium")
@@ -604,10 +604,10 @@ class LossComparisonDisplay(BaseDisplay):
         if self.baseline is not None:
             self.ax_.axvline(0, color=self.ax_.xaxis.label.get_color(), linestyle=":")
             xlabel = f"{self.score_name} minus that of {self.baseline}"
-        self.ax_.set_xlabel(plain_text(xlabel, width=width * 4 // 5))
+        self.ax_.set_xlabel(escape_text(xlabel, width=width * 4 // 5))
         if name:
             # The names of the methods take some of the width.
-            self.ax_.set_title(plain_text(name, width=width * 3 // 4))
+            self.ax_.set_title(escape_text(name, width=width * 3 // 4))
 
     def _draw_row(
         self, row: int, method: str, values: NDArray[np.float64], kwargs: dict[str, Any]

@@ -23,10 +23,10 @@ from ._base import (
     N_CELLS,
     BaseDisplay,
     PredictionDisplay,
+    choose_opacity,
+    choose_point_style,
     draw_points,
-    opacity,
-    plain_text,
-    point_style,
+    escape_text,
 )
 
 # The data map of a training: confidence in the label against its variability.
@@ -183,7 +183,7 @@ class TrainingMapDisplay(BaseDisplay):
         self.ax_.set(xlim=(-0.01, None), ylim=(-0.03, 1.03))
         self.ax_.set(xlabel="Variability", ylabel="Mean confidence in the label")
         if name:
-            self.ax_.set_title(plain_text(name, width=self._characters()))
+            self.ax_.set_title(escape_text(name, width=self._count_characters()))
 
 
 # The inference learning curve: accuracy of the probes along the network.
@@ -299,11 +299,11 @@ class ProbeAccuracyDisplay(PredictionDisplay):
         names = range(n_layers) if self.layer_names is None else self.layer_names
         # A name for every layer, or for every second, third, ... where names would overlap. A
         # slanted name takes about three letters of the axis; -(-a // b) rounds up.
-        n_ticks = max(1, self._characters() // 3)
+        n_ticks = max(1, self._count_characters() // 3)
         ticks = range(0, n_layers, -(-n_layers // n_ticks))
         self.ax_.set_xticks(
             ticks,
-            [plain_text(names[tick], width=24, n_lines=1) for tick in ticks],
+            [escape_text(names[tick], width=24, n_lines=1) for tick in ticks],
             rotation=45,
             ha="right",
             rotation_mode="anchor",
@@ -445,7 +445,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
         n_samples = len(self.difficulty_type)
         # A fixed seed: the same picture every time, and no draw from the user's generator.
         noise = np.random.default_rng(0).uniform(-JITTER, JITTER, (2, n_samples))
-        style = point_style(n_samples) | {"alpha": FAINT}
+        style = choose_point_style(n_samples) | {"alpha": FAINT}
         x, y = self.depth_held_out + noise[0], self.depth_trained + noise[1]
         as_cells = n_samples > MANY_COLORS and not kwargs
         self.scatters_: dict[str, Any] = {}
@@ -478,8 +478,8 @@ class DifficultyPlaneDisplay(BaseDisplay):
             counts = [np.asarray(hexagons.get_array()) for hexagons in self.scatters_.values()]
             of_all = np.concatenate(counts)
             for color, count, hexagons in zip(self._colors(), counts, self.scatters_.values()):
-                hexagons.set(array=None, color=color, alpha=opacity(count, of_all))
+                hexagons.set(array=None, color=color, alpha=choose_opacity(count, of_all))
         self.ax_.margins(*MARGINS)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
         if name:
-            self.ax_.set_title(plain_text(name, width=self._characters()))
+            self.ax_.set_title(escape_text(name, width=self._count_characters()))

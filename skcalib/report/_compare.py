@@ -21,9 +21,9 @@ from ._document import (
     Table,
     Text,
     Tile,
-    apart,
     count,
     in_sentence,
+    make_distinct,
     number,
     percent,
     with_interval,
@@ -52,14 +52,16 @@ def compare_models(
     step, entries, errors = partial(print_elapsed, "CalibrationReport", verbose), {}, {}
     for name, data in models.items():
         with step(name):
-            entries[name] = _entry(data, scores[name])
+            entries[name] = _make_entry(data, scores[name])
     if paired:
         with step("differences"):
-            errors = _paired_errors(models, level)
+            errors = _compare_paired_errors(models, level)
     differences: dict[str, Any] = {}
     for name in others:
         before, after = entries[first]["measures"], entries[name]["measures"]
-        differences[name] = {key: _apart(before[key], after[key]) for key in MEASURES}
+        differences[name] = {
+            key: _subtract_independent(before[key], after[key]) for key in MEASURES
+        }
         if paired:
             data, mean_proba = models[name], (models[first].proba + models[name].proba) / 2
             changes = {key: x - scores[first][key] for key, x in scores[name].items()}
@@ -92,7 +94,7 @@ def _interval(
     return mean_interval(of_labels, data.weights, effect, level, second - first**2)
 
 
-def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+def _make_entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
     """Return summary and measures of a model."""
     trust = _sections.compute_trust(data)
     summary, view = (
@@ -109,7 +111,7 @@ def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[
     }
 
 
-def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, Any]:
+def _compare_paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, Any]:
     """Return the differences of the calibration errors to the first model's, with p-values."""
     first = next(iter(models.values()))
     lines = compare_calibration(
@@ -132,7 +134,7 @@ def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, 
     return found
 
 
-def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, float]:
+def _subtract_independent(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, float]:
     """Return a difference of independent estimates, by their intervals (Zou and Donner)."""
     value = other["value"] - first["value"]
     down = np.hypot(other["value"] - other["low"], first["high"] - first["value"])
@@ -143,7 +145,7 @@ def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, floa
 def _named(results: dict[str, Any]) -> dict[str, Any]:
     """Return the comparison with names of models that a page can show."""
     found = results["comparison"]
-    names = dict(zip(found["models"], map(in_sentence, apart(list(found["models"])))))
+    names = dict(zip(found["models"], map(in_sentence, make_distinct(list(found["models"])))))
     by_name = ("models", "differences")
     return found | {key: {names[name]: x for name, x in found[key].items()} for key in by_name}
 
@@ -153,7 +155,7 @@ def write_headline(results: dict[str, Any]) -> str:
     found = _named(results)
     first = next(iter(found["models"]))
     sentences = []
-    signs = _signs(found)
+    signs = _find_signs(found)
     for how, sign in (("better", -1), ("worse", 1)):
         names = [name for name, found_sign in signs.items() if found_sign == sign]
         if names:
@@ -175,7 +177,7 @@ def _is_off(entry: dict[str, Any]) -> bool:
     return entry["summary"]["kind"] not in ("calibrated", "undecided")
 
 
-def _signs(found: dict[str, Any]) -> dict[str, int]:
+def _find_signs(found: dict[str, Any]) -> dict[str, int]:
     """Return 1 for a model that is worse calibrated than the first, -1 for a better one, else 0.
 
     The interval of the difference decides. On the same samples, so does the paired test of what
@@ -207,7 +209,7 @@ def write_explanation(results: dict[str, Any]) -> str:
     first = next(iter(found["models"]))
     for name, change in found["differences"].items():
         if "pvalue" in change[ERROR]:
-            pairs = _of_pairs(change[ERROR]["pvalue"])
+            pairs = _format_pairs(change[ERROR]["pvalue"])
             sentences.append(
                 f"Of pairs of equally well calibrated models, {pairs} differ as clearly as {name} "
                 f"and {first} in what recalibration gains."
@@ -215,7 +217,7 @@ def write_explanation(results: dict[str, Any]) -> str:
     return " ".join(sentences)
 
 
-def _of_pairs(pvalue: float) -> str:
+def _format_pairs(pvalue: float) -> str:
     """Return a p-value as a percentage of pairs."""
     return "fewer than 0.1 %" if pvalue < 0.001 else percent(pvalue)
 
@@ -251,13 +253,13 @@ def make_document(results: dict[str, Any]) -> Document:
             )
             for name, entry in models.items()
         ],
-        overview=_table(found),
+        overview=_make_table(found),
         advice=[],
         sections=[*sections, _sections.make_method_section(results)],
     )
 
 
-def _table(found: dict[str, Any]) -> Table:
+def _make_table(found: dict[str, Any]) -> Table:
     models, differences = found["models"], found["differences"]
     header = ["", *models, *(f"{name} - {next(iter(models))}" for name in differences)]
     measured = [*(entry["measures"] for entry in models.values()), *differences.values()]

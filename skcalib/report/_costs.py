@@ -238,11 +238,15 @@ def _make_threshold_blocks(results: dict[str, Any]) -> list[Any]:
     )
     rows = [
         ["samples acted on", percent(at["fraction"]), NONE],
-        ["recall: of the class, acted on", percent(at["recall"]["value"]), _ends(at["recall"])],
+        [
+            "recall: of the class, acted on",
+            percent(at["recall"]["value"]),
+            _format_ends(at["recall"]),
+        ],
         [
             "precision: of the actions, right",
             percent(at["precision"]["value"]),
-            _ends(at["precision"]),
+            _format_ends(at["precision"]),
         ],
         ["net benefit", number(at["net_benefit"]), interval(at)],
         ["net benefit that the probabilities promise", number(at["predicted"]), NONE],
@@ -264,7 +268,7 @@ def _make_threshold_blocks(results: dict[str, Any]) -> list[Any]:
     return [Text(text), Table(["", "value", "99 % interval"], rows), Text(verdict)]
 
 
-def _ends(fraction: dict[str, Any]) -> str:
+def _format_ends(fraction: dict[str, Any]) -> str:
     text = percent_interval(fraction)
     return text[text.index("(") + 1 : -1] if "(" in text else NONE
 

@@ -30,7 +30,7 @@ from ..utils._proba import (
     label_log_loss,
 )
 from ._constants import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, NO_CHANCE, TOLERANCE
-from ._document import apart, label, visible
+from ._document import label, make_distinct, show_invisible
 
 
 def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
@@ -154,7 +154,7 @@ class ReportData:
             soft_labels=None if self.soft_labels is None else self.soft_labels[rows],
             numbers=self.numbers[rows],
             by=by or None,
-            groups=None if self.groups is None else _numbered(self.groups[rows]),
+            groups=None if self.groups is None else _renumber(self.groups[rows]),
         )
 
     def effect(
@@ -163,7 +163,7 @@ class ReportData:
         """Return the design effect of the groups on the variance of a mean; 1 without groups."""
         if self.groups is None:
             return 1.0
-        return compute_design_effect(values, _numbered(self.groups[members]))
+        return compute_design_effect(values, _renumber(self.groups[members]))
 
     @property
     def n_samples(self) -> int:
@@ -274,7 +274,7 @@ class ReportData:
 
     @cached_property
     def _labels(self) -> list[Any]:
-        return apart(self.classes.tolist())
+        return make_distinct(self.classes.tolist())
 
 
 def read_data(
@@ -324,7 +324,7 @@ def read_data(
                 "finder must be None if y_true holds soft labels, got a finder, which is for "
                 "labels. Its probabilities, finder.label_proba_, can be y_true."
             )
-    group_ids = None if groups is None else _numbered(encode_groups(groups, n_given)[1][kept])
+    group_ids = None if groups is None else _renumber(encode_groups(groups, n_given)[1][kept])
     if groups is None:
         warn_of_table_twice(codes[kept], proba[kept])
     weight = None if weight is None else weight[kept]
@@ -341,7 +341,7 @@ def read_data(
         weight=weight,
         classes=np.array(WRONG_OR_RIGHT) if others.get("of_answers") else checked.classes,
         numbers=kept,
-        seed=_seed(random_state),
+        seed=_draw_seed(random_state),
         n_given=n_given,
         by=_read_groups(by, n_given, kept),
         groups=group_ids,
@@ -442,7 +442,7 @@ def check_sums(
             return
 
 
-def _numbered(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+def _renumber(codes: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return codes renumbered from 0 without holes."""
     return np.unique(codes, return_inverse=True)[1]
 
@@ -476,19 +476,19 @@ def _read_groups(by: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, G
             raise ValueError(f"by must have distinct names, got {str(name)!r} twice.")
         labels, codes = encode_groups(values, n_samples, name="by")
         used, codes = np.unique(codes[kept], return_inverse=True)
-        shown = [label(x) for x in apart([_group_name(x) for x in labels[used].tolist()])]
+        shown = [label(x) for x in make_distinct([_name_group(x) for x in labels[used].tolist()])]
         read[str(name)] = Groups(shown, codes)
     return read or None
 
 
-def _group_name(group: Any) -> str:
+def _name_group(group: Any) -> str:
     if group is None:
         return "(missing)"
     # pandas turns integers into floats if a value is missing.
     return str(int(group)) if isinstance(group, float) and group.is_integer() else str(group)
 
 
-def _seed(random_state: Any) -> int:
+def _draw_seed(random_state: Any) -> int:
     """Return the seed of everything random on the page: a given int, or one drawn."""
     try:
         if isinstance(random_state, bool):  # scikit-learn would take it as a number
@@ -562,9 +562,9 @@ def thin_curve(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
 def as_plain(value: Any) -> Any:
     """Return a value as JSON types, with text that any page can show."""
     if isinstance(value, str):
-        return visible(value)
+        return show_invisible(value)
     if isinstance(value, dict):
-        return {visible(str(key)): as_plain(item) for key, item in value.items()}
+        return {show_invisible(str(key)): as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [as_plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):

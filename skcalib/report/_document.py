@@ -91,7 +91,7 @@ _KEPT = "\t\n\r\u200c\u200d"
 _ISOLATED = re.compile("\u2068([^\u2066-\u2069]*)\u2069")
 
 
-def visible(text: str) -> str:
+def show_invisible(text: str) -> str:
     """Return text with invisible characters replaced by their codes.
 
     The marks of :func:`isolated` are kept.
@@ -101,9 +101,10 @@ def visible(text: str) -> str:
 
 
 def _show_hidden(text: str) -> str:
-    text = _BARE_JOINER.sub(lambda found: _code(found[0]), text)
+    text = _BARE_JOINER.sub(lambda found: _make_code(found[0]), text)
     return "".join(
-        _code(c) if c not in _KEPT and unicodedata.category(c) in _INVISIBLE else c for c in text
+        _make_code(c) if c not in _KEPT and unicodedata.category(c) in _INVISIBLE else c
+        for c in text
     )
 
 
@@ -114,7 +115,9 @@ def label(value: Any) -> str:
     width (except the ideographic space), tabs and new lines.
     """
     text = re.sub(
-        r"^\s|\s$|(?<=\s)\s|[^\S \u3000]", lambda found: _code(found[0]), _show_hidden(str(value))
+        r"^\s|\s$|(?<=\s)\s|[^\S \u3000]",
+        lambda found: _make_code(found[0]),
+        _show_hidden(str(value)),
     )
     return text or "''"
 
@@ -130,7 +133,7 @@ def in_sentence(value: Any) -> str:
     return isolated(label(value))
 
 
-def apart(names: Sequence[Any]) -> list[Any]:
+def make_distinct(names: Sequence[Any]) -> list[Any]:
     """Return names so that no two look alike because of Unicode normalization.
 
     A letter with an accent is one character or two (in names of files on macOS, for example). If
@@ -145,10 +148,10 @@ def apart(names: Sequence[Any]) -> list[Any]:
 
 
 def _beyond_ascii(letter: str) -> str:
-    return letter if letter.isascii() else _code(letter)
+    return letter if letter.isascii() else _make_code(letter)
 
 
-def _code(letter: str) -> str:
+def _make_code(letter: str) -> str:
     escaped = letter.encode("unicode_escape").decode()
     return escaped if escaped != letter else f"\\x{ord(letter):02x}"
 
@@ -392,17 +395,17 @@ def as_markdown(report: Any) -> str:
         f"**{escape(report.headline)}**",
         escape(report.explanation, first=True),
         "\n".join(tiles),
-        *_block(report.overview),
+        *_make_block(report.overview),
         *(["## What to do", "\n".join(advice)] if advice else []),
     ]
     for section in report.sections:
         parts.append(f"## {escape(section.title)}")
         for block in section.blocks:
-            parts += _block(block)
+            parts += _make_block(block)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _block(block: Any) -> list[str]:
+def _make_block(block: Any) -> list[str]:
     if isinstance(block, Table):
         return [_table(block)]
     if isinstance(block, Text):

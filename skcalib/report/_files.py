@@ -150,17 +150,17 @@ def read_file(path: Path, asked: Sequence[str]) -> File:
     with path.open("rb") as opened:
         head = opened.read(HEAD)
     if head[:4] == b"PAR1":
-        file = File(path, _of_arrow(path, "parquet"), "parquet")
+        file = File(path, _read_arrow(path, "parquet"), "parquet")
     elif head[:6] == b"ARROW1" or head[:4] == b"FEA1":
-        file = File(path, _of_arrow(path, "feather"), "feather")
+        file = File(path, _read_arrow(path, "feather"), "feather")
     elif head[:4] == b"PK\x03\x04" and path.suffix.lower() == ".npz":
-        file = _of_npz(path)
+        file = _read_npz(path)
     else:
-        text, how = _decoded(path)
+        text, how = _decode(path)
         if re.match(r"\s*(\[\s*\{|\{)", text):
-            file = File(path, _of_json(path, text), "JSON")
+            file = File(path, _read_json(path, text), "JSON")
         else:
-            file = _of_text(path, text, how, asked)
+            file = _read_text(path, text, how, asked)
     if not len(file.frame):
         raise ValueError(f"{path} must have one line for each sample, got none.")
     _expand_lists(file)
@@ -180,14 +180,14 @@ def _as_text(column: Any) -> Any:
     return column.astype(object).map(str, na_action="ignore")
 
 
-def _numbered(frame: Any) -> Any:
+def _number_rows(frame: Any) -> Any:
     """Return the frame with rows counted from 1 and distinct names as text."""
     frame = frame.reset_index(drop=True).rename(columns=str)
     frame.index += 1
     return frame
 
 
-def _of_arrow(path: Path, form: str) -> Any:
+def _read_arrow(path: Path, form: str) -> Any:
     """Return the frame of a parquet or feather file."""
     pandas = import_optional("pandas", extra="report")
     try:
@@ -200,15 +200,17 @@ def _of_arrow(path: Path, form: str) -> Any:
             f"{path} is a {form} file, which pandas reads with pyarrow: pip install pyarrow"
         ) from error
     except Exception as error:  # of a broken file pyarrow and pandas raise any kind
-        raise ValueError(f"{path} must be a whole {form} file, got: {_reason(error)}.") from None
-    frame = _numbered(frame)
+        raise ValueError(
+            f"{path} must be a whole {form} file, got: {_shorten_error(error)}."
+        ) from None
+    frame = _number_rows(frame)
     if not frame.columns.is_unique:
         twice = sort_naturally(frame.columns[frame.columns.duplicated()])
         raise ValueError(f"{path} must have distinct columns, got {list_names(twice)} twice.")
     return frame
 
 
-def _of_json(path: Path, text: str) -> Any:
+def _read_json(path: Path, text: str) -> Any:
     """Return the frame of a JSON array of objects, of an object of columns, or of JSON Lines."""
     pandas = import_optional("pandas", extra="report")
     try:
@@ -225,10 +227,10 @@ def _of_json(path: Path, text: str) -> Any:
         raise ValueError(
             f"{path} must be JSON, an object for every sample, or JSON Lines, got: {error}."
         ) from None
-    return _numbered(frame)
+    return _number_rows(frame)
 
 
-def _of_npz(path: Path) -> File:
+def _read_npz(path: Path) -> File:
     """Return the arrays of an npz file: those of one number for each sample, and of K numbers."""
     pandas = import_optional("pandas", extra="report")
     try:
@@ -240,7 +242,7 @@ def _of_npz(path: Path) -> File:
                 raise ValueError("other files than arrays")
     except Exception as error:  # of a broken file numpy and zipfile raise any kind
         raise ValueError(
-            f"{path} must be a whole npz file of arrays, got: {_reason(error)}."
+            f"{path} must be a whole npz file of arrays, got: {_shorten_error(error)}."
         ) from None
     rows = {len(array) for array in arrays.values() if array.ndim in (1, 2)}
     if len(rows) != 1:
@@ -256,10 +258,10 @@ def _of_npz(path: Path) -> File:
             columns[name] = array.argmax(axis=1)
         elif array.ndim == 2:
             columns[name] = list(array)
-    return File(path, _numbered(pandas.DataFrame(columns)), "npz")
+    return File(path, _number_rows(pandas.DataFrame(columns)), "npz")
 
 
-def _reason(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     """Return the first line of an error, of moderate length."""
     line = (str(error).splitlines() or [type(error).__name__])[0]
     return line if len(line) <= 200 else f"{line[:197]}..."
@@ -278,7 +280,7 @@ def is_one_hot(values: NDArray[Any]) -> bool:
     return bool(np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all())
 
 
-def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
+def _decode(path: Path) -> tuple[str, dict[str, Any]]:
     """Return the text of a file, and the options with which pandas reads it."""
     data = path.read_bytes()
     options: dict[str, Any] = {"compression": None, "encoding": "utf-8"}
@@ -319,12 +321,12 @@ def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
 _ABOVE = re.compile(r'(?:[^\S\n]*(?:"?sep=.?"?[^\S\n]*)?\n)*')
 
 
-def _of_text(path: Path, text: str, how: dict[str, Any], asked: Sequence[str]) -> File:
+def _read_text(path: Path, text: str, how: dict[str, Any], asked: Sequence[str]) -> File:
     """Return the table of a CSV-like file: separator, decimal sign and index are found."""
     pandas = import_optional("pandas", extra="report")
     skipped = _ABOVE.match(text).end()  # type: ignore[union-attr]
     body, above = text[skipped:], text.count("\n", 0, skipped)
-    records = {separator: _records(body, separator) for separator in SEPARATORS}
+    records = {separator: _read_records(body, separator) for separator in SEPARATORS}
     separator = max(records, key=lambda s: len(records[s][0]) if records[s] else 0)
     if not body.strip() or re.fullmatch('"?sep=.?"?', body.strip()):
         raise ValueError(f"{path} must have a header and one line for each sample, got no header.")
@@ -334,8 +336,8 @@ def _of_text(path: Path, text: str, how: dict[str, Any], asked: Sequence[str]) -
             f"{list_names([' '.join(body.split())])}; quotation marks must come in pairs."
         )
     first, *rows = records[separator]
-    names, distribution = _header(path, first, rows)
-    header, twice = _distinct(names)
+    names, distribution = _read_header(path, first, rows)
+    header, twice = _make_distinct(names)
     above += "".join(first).count("\n")
     comma = separator != "," and any(re.match(r"\s*-?\d*,\d", cell) for r in rows for cell in r)
     as_text = [name for name in header if name in asked or is_label(name)]
@@ -363,15 +365,15 @@ def _of_text(path: Path, text: str, how: dict[str, Any], asked: Sequence[str]) -
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise ValueError(f"{path} must be a table of text, got: {reason}.") from None
     frame.index += text.count("\n", 0, skipped) + 2  # lines of the file
-    frame = _without_empty_rows(frame)
-    lines = _lines_without_rows(text, frame, above)
+    frame = _drop_empty_rows(frame)
+    lines = _count_lines_without_rows(text, frame, above)
     file = File(path, frame, how["encoding"], lines, twice=twice)
     if distribution:
         _name_distribution(file, distribution)
     return file
 
 
-def _records(text: str, separator: str) -> list[list[str]]:
+def _read_records(text: str, separator: str) -> list[list[str]]:
     """Return the cells of the first records that are not empty."""
     found: list[list[str]] = []
     try:
@@ -385,7 +387,9 @@ def _records(text: str, separator: str) -> list[list[str]]:
     return found
 
 
-def _header(path: Path, names: list[str], rows: list[list[str]]) -> tuple[list[str], list[str]]:
+def _read_header(
+    path: Path, names: list[str], rows: list[list[str]]
+) -> tuple[list[str], list[str]]:
     """Return the names of all columns, and those of Weka's distribution."""
     header = [" ".join(name.split()) for name in names]  # a name may hold a line break
     n, distribution = len(header), []
@@ -403,7 +407,7 @@ def _header(path: Path, names: list[str], rows: list[list[str]]) -> tuple[list[s
     return [name or f"(column {i})" for i, name in enumerate(header, start=1)], distribution
 
 
-def _distinct(names: list[str]) -> tuple[list[str], set[str]]:
+def _make_distinct(names: list[str]) -> tuple[list[str], set[str]]:
     """Return names of which a second one has its number, and those that stand there twice."""
     seen: dict[str, int] = {}
     found, twice = [], set()
@@ -415,7 +419,7 @@ def _distinct(names: list[str]) -> tuple[list[str], set[str]]:
     return found, twice | {f"{name} ({k})" for name in twice for k in range(2, seen[name] + 1)}
 
 
-def _without_empty_rows(frame: Any) -> Any:
+def _drop_empty_rows(frame: Any) -> Any:
     pandas = import_optional("pandas", extra="report")
     empty = pandas.Series(True, index=frame.index)
     for name in frame:
@@ -429,7 +433,7 @@ def _without_empty_rows(frame: Any) -> Any:
     return frame[~empty]
 
 
-def _lines_without_rows(text: str, frame: Any, above: int) -> dict[str, Any]:
+def _count_lines_without_rows(text: str, frame: Any, above: int) -> dict[str, Any]:
     """Return the number of empty lines and of lines within quoted cells; warn of the latter."""
     lines = re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))[above + 1 :]
     empty = sum(not line.strip(' ,;\t|"') for line in lines)

@@ -115,21 +115,21 @@ def _read_columns(
 ) -> dict[str, Any]:
     asked = [name for name in (label, *by, groups, prediction) if name is not None]
     file = read_file(path, asked)
-    given = None if classes is None else _classes_given(classes, file.names)
+    given = None if classes is None else _parse_classes(classes, file.names)
     used = [name for name in (*asked, sample_weight, confidence) if name is not None]
     for name in (*used, *(given or ())):
         file.check_name(name)
     if prediction is None and confidence is None:
         found = _find_columns(file, label, used, given, pos_label)
     elif given is None and pos_label is None:
-        answers = _Answers(prediction, confidence or _only_confidence(file))
+        answers = _Answers(prediction, confidence or _find_only_confidence(file))
         found = _read_answers(file, label, answers)
     else:
         raise ValueError(
             "classes and pos_label must be None with prediction and confidence, which are about "
             "the answers."
         )
-    return _arguments(file, found, sample_weight, by, groups)
+    return _make_arguments(file, found, sample_weight, by, groups)
 
 
 def _find_columns(
@@ -143,7 +143,7 @@ def _find_columns(
     may_be_answers, errors = given is None and pos_label is None, []
     for column in [label] if label else _label_columns(file):
         if may_be_answers and _is_outcome(column) and len(_find_confidences(file)) == 1:
-            return _read_answers(file, column, _Answers(None, _only_confidence(file)))
+            return _read_answers(file, column, _Answers(None, _find_only_confidence(file)))
         try:
             table = _Table(file, column, [name for name in used if name != column])
             return table.find(given, pos_label)
@@ -155,7 +155,7 @@ def _find_columns(
     raise errors[0]
 
 
-def _arguments(
+def _make_arguments(
     file: File, found: _Found, sample_weight: str | None, by: Sequence[str], groups: str | None
 ) -> dict[str, Any]:
     """Return the arguments of a report; warn of what may be wrong with the columns."""
@@ -186,8 +186,8 @@ def _arguments(
         "labels": names,
         **({"pos_label": names[1]} if proba.ndim == 1 else {}),
         "sample_weight": file.numbers(sample_weight) if sample_weight else None,
-        "groups": None if groups is None else _group(file.frame[groups]),
-        "by": {name: _group(file.frame[name]) for name in by} or None,
+        "groups": None if groups is None else _read_group(file.frame[groups]),
+        "by": {name: _read_group(file.frame[name]) for name in by} or None,
         "of_answers": found.of_answers,
         "source": {
             **source,
@@ -218,13 +218,13 @@ def describe(source: Mapping[str, Any]) -> str:
 # --- Names and labels ----------------------------------------------------------------------------
 
 
-def _spellings(label: str) -> list[str]:
+def _spell(label: str) -> list[str]:
     """Return a label as names of columns spell it: True is 1 there as well."""
     number = {"true": "1", "false": "0"}.get(label.lower())
     return [label] if number is None else [label, number]
 
 
-def _positive_of(labels: list[str]) -> str | None:
+def _find_positive(labels: list[str]) -> str | None:
     """Return the positive one of labels such as 0 and 1, as written; None for others."""
     for pair in PAIRS:
         if {label.lower() for label in labels} <= set(pair):
@@ -232,7 +232,7 @@ def _positive_of(labels: list[str]) -> str | None:
     return None
 
 
-def _both(labels: list[str]) -> list[str]:
+def _complete_pair(labels: list[str]) -> list[str]:
     """Return both labels of a pair such as 0 and 1 if only one of them occurs."""
     if len(labels) == 1:
         for pair in PAIRS:
@@ -241,18 +241,18 @@ def _both(labels: list[str]) -> list[str]:
     return labels
 
 
-def _class_of_name(name: str, labels: Iterable[str]) -> str | None:
+def _find_class(name: str, labels: Iterable[str]) -> str | None:
     """Return the label that the name of a column has by one of the forms."""
     name = strip_name(name)
     for label in labels:
-        for text in _spellings(label):
+        for text in _spell(label):
             if any(name == form.format(text) for form in (*FORMS, *FORMS_OF_LOGITS)):
                 return label
     inside = re.fullmatch(r".*\[(.*)\]", name)
     return inside[1] if inside and inside[1] in set(labels) else None
 
 
-def _classes_given(
+def _parse_classes(
     classes: Sequence[str] | Mapping[str, str], names: Sequence[str]
 ) -> dict[str, str | None]:
     """Return {column: class}; the class is None if only the column is given."""
@@ -269,12 +269,12 @@ def _classes_given(
     return given
 
 
-def _example(columns: Iterable[str]) -> str:
+def _write_example(columns: Iterable[str]) -> str:
     """Return an example of the option that assigns columns to classes."""
     return "--classes " + " ".join(f"{name}=CLASS" for name in list(columns)[:3])
 
 
-def _group(column: Any) -> NDArray[Any]:
+def _read_group(column: Any) -> NDArray[Any]:
     codes, distinct = import_optional("pandas", extra="report").factorize(column)
     # An empty cell is a missing value.
     names = [strip_name(str(value)) or None for value in distinct]
@@ -395,7 +395,7 @@ def _find_confidences(file: File) -> list[str]:
     return [name for name in file.names if name.strip().lower() in CONFIDENCES]
 
 
-def _only_confidence(file: File) -> str:
+def _find_only_confidence(file: File) -> str:
     """Return the column that is called as the confidence in an answer."""
     found = _find_confidences(file)
     if len(found) != 1:
@@ -492,7 +492,7 @@ class _Table:
     def __init__(self, file: File, label: str | None, others: Iterable[str]) -> None:
         self.file, self.path = file, file.path
         self.label_columns, self.y_true = (
-            self._one_hot() if label is None else ([label], _read_labels(file, label))
+            self._read_one_hot() if label is None else ([label], _read_labels(file, label))
         )
         self.label = label or list_names(self.label_columns)
         taken = {*others, *self.label_columns}
@@ -502,10 +502,10 @@ class _Table:
         self.of_outcomes = _is_outcome(label)
         self._graded: list[str] | None = None
 
-    def _found(self, *found: Any, **more: Any) -> _Found:
+    def _make_found(self, *found: Any, **more: Any) -> _Found:
         return _Found(self.y_true, self.label_columns, *found, **more)
 
-    def _one_hot(self) -> tuple[list[str], NDArray[Any]]:
+    def _read_one_hot(self) -> tuple[list[str], NDArray[Any]]:
         """Return columns of 0 and 1, one for each class, beside those of the probabilities."""
         names = set(self.file.names)
         for form in (*FORMS[1:], *FORMS_OF_LOGITS):
@@ -530,16 +530,16 @@ class _Table:
     def find(self, given: dict[str, str | None] | None, pos_label: str | None) -> _Found:
         """Return the probabilities: those given, or the only candidate that fits."""
         if given is not None:
-            return self._given(given, pos_label)
+            return self._read_given(given, pos_label)
         if pos_label is not None and pos_label not in self.labels and len(self.labels) == 2:
             raise ValueError(
                 f"pos_label must be one of the labels of {self.path}, "
                 f"{list_names(self.labels)}, got {pos_label!r}."
             )
         found, faults = [], []
-        for candidate in self._candidates():
+        for candidate in self._find_candidates():
             try:
-                found.append((candidate, self._values(candidate)))
+                found.append((candidate, self._read_values(candidate)))
             except ValueError as error:
                 faults.append((candidate, error))
         found = [pair for pair in found if not _is_0_or_1(pair[1])] or found
@@ -550,28 +550,28 @@ class _Table:
             several = "; ".join(list_names(pair[0].columns[:3]) for pair in distinct[:4])
             raise ValueError(
                 f"classes must say which columns of {self.path} to use, where several could "
-                f"be the probabilities: {several}; {self._example_of(distinct[0][0])}."
+                f"be the probabilities: {several}; {self._write_example_of(distinct[0][0])}."
             )
         if distinct:
-            return self._result(*distinct[0], pos_label)
-        single = self._only(pos_label, faults)
-        return self._result(single, self._values(single), pos_label)
+            return self._make_result(*distinct[0], pos_label)
+        single = self._find_only(pos_label, faults)
+        return self._make_result(single, self._read_values(single), pos_label)
 
-    def _example_of(self, candidate: _Candidate) -> str:
+    def _write_example_of(self, candidate: _Candidate) -> str:
         named = zip(candidate.columns, candidate.classes)
         return "--classes " + " ".join(c if k is None else f"{c}={k}" for c, k in islice(named, 3))
 
-    def _candidates(self) -> Iterator[_Candidate]:
+    def _find_candidates(self) -> Iterator[_Candidate]:
         """Yield the columns that are named as exporters name probabilities."""
         for forms, logits in ((FORMS, False), (FORMS_OF_LOGITS, True)):
             for form in forms:
-                yield from self._of_form(form, logits)
+                yield from self._find_of_form(form, logits)
         for name, columns in self.file.lists.items():
             inside = [column[len(name) + 1 : -1] for column in columns]
-            spelled = {text: label for label in self.labels for text in _spellings(label)}
+            spelled = {text: label for label in self.labels for text in _spell(label)}
             if set(self.labels) <= {spelled.get(key, key) for key in inside}:
                 yield _Candidate(
-                    columns, [spelled.get(key, key) for key in inside], _of_logits(name)
+                    columns, [spelled.get(key, key) for key in inside], _are_logits(name)
                 )
         if len(self.labels) > 2:
             return
@@ -581,11 +581,11 @@ class _Table:
             if word in SINGLE or word in LOGITS or word in words:
                 yield _Candidate([name], [None], word in LOGITS)
 
-    def _of_form(self, form: str, logits: bool) -> Iterator[_Candidate]:
+    def _find_of_form(self, form: str, logits: bool) -> Iterator[_Candidate]:
         """Yield the columns of one form: of every label, or of one of two."""
         named: dict[str, str] = {}
         for label in self.labels:
-            for text in _spellings(label):
+            for text in _spell(label):
                 if (column := self.by_plain.get(form.format(text))) is not None:
                     named.setdefault(label, column)
         if not named:
@@ -606,33 +606,35 @@ class _Table:
             [(label, column)] = named.items()
             yield _Candidate([column], [label], logits)
 
-    def _values(self, candidate: _Candidate) -> NDArray[np.float64]:
+    def _read_values(self, candidate: _Candidate) -> NDArray[np.float64]:
         """Return the probabilities of a candidate, whose classes may be completed; or raise."""
         for name in candidate.columns:
             self.file.check_name(name)
         if candidate.logits:
-            return self._of_logits(candidate)
-        if len(candidate.columns) == 1 and not (candidate.further or self._completes(candidate)):
+            return self._read_logits(candidate)
+        if len(candidate.columns) == 1 and not (
+            candidate.further or self._may_complete(candidate)
+        ):
             return self.file.probabilities(candidate.columns[0])
         own = [self.file.probabilities(name) for name in candidate.columns]
-        if (rows := _as_rows(own)) is not None:
+        if (rows := _divide_rounded(own)) is not None:
             return rows
         further = candidate.further
-        if not further and self._completes(candidate):
-            further = {strip_name(name): name for name in self._others(candidate)}
+        if not further and self._may_complete(candidate):
+            further = {strip_name(name): name for name in self._find_others(candidate)}
         if further:
             rest = [self.file.as_numbers(name) for name in further.values()]
             inside = all(((values >= 0) & (values <= 1)).all() for values in rest)
-            if inside and (rows := _as_rows([*own, *rest])) is not None:
+            if inside and (rows := _divide_rounded([*own, *rest])) is not None:
                 classes = dict(zip(candidate.columns, candidate.classes))
                 classes |= {name: text for text, name in further.items()}
                 candidate.columns = [name for name in self.names if name in classes]
                 candidate.classes = [classes[name] for name in candidate.columns]
                 places = {name: k for k, name in enumerate(classes)}
                 return rows[:, [places[name] for name in candidate.columns]]
-        raise self._sums(candidate.columns, own)
+        raise self._explain_sums(candidate.columns, own)
 
-    def _sums(self, names: list[str], columns: list[NDArray[np.float64]]) -> ValueError:
+    def _explain_sums(self, names: list[str], columns: list[NDArray[np.float64]]) -> ValueError:
         sums = np.sum(columns, axis=0)
         row = int(np.abs(sums - 1).argmax())
         return ValueError(
@@ -641,15 +643,15 @@ class _Table:
             "explain."
         )
 
-    def _completes(self, candidate: _Candidate) -> bool:
+    def _may_complete(self, candidate: _Candidate) -> bool:
         """Tell whether other columns may be classes without samples: names are exact labels."""
         exact = set(candidate.columns) == {self.by_plain.get(k or "") for k in candidate.classes}
         return exact and len(candidate.columns) == len(self.labels) and bool(self.graded)
 
-    def _others(self, candidate: _Candidate) -> list[str]:
+    def _find_others(self, candidate: _Candidate) -> list[str]:
         return [name for name in self.graded if name not in candidate.columns]
 
-    def _of_logits(self, candidate: _Candidate) -> NDArray[np.float64]:
+    def _read_logits(self, candidate: _Candidate) -> NDArray[np.float64]:
         values = [self.file.numbers(name, "finite logits") for name in candidate.columns]
         if not all(np.isfinite(value).all() for value in values):
             raise ValueError(
@@ -695,30 +697,30 @@ class _Table:
                 kept.append((candidate, values))
         return kept
 
-    def _only(
+    def _find_only(
         self, pos_label: str | None, faults: list[tuple[_Candidate, ValueError]]
     ) -> _Candidate:
         """Return the only column of probabilities, whatever its name; or raise what is wrong."""
         graded = [name for name in self.graded if not self._is_0_or_1(name)]
-        if faults and (len(graded) != 1 or not self._far_off(faults[0][0].columns)):
+        if faults and (len(graded) != 1 or not self._are_far_off(faults[0][0].columns)):
             raise faults[0][1]
         if len(self.labels) > 2 or (self.file.lists and not graded):
-            raise self._refusal()
+            raise self._explain_refusal()
         graded = [name for name in graded if name.strip().lower() in UNSURE] or graded
         named = [name for name in self.names if not name.startswith("(column ")]
-        graded = graded or [name for name in named if self._nearly([name])] or named
+        graded = graded or [name for name in named if self._are_nearly_inside([name])] or named
         if len(graded) != 1:
-            raise self._refusal()
+            raise self._explain_refusal()
         [column] = graded
         sure = column.strip().lower() in UNSURE or pos_label is not None
         self.file.probabilities(column)
         if not sure:
-            raise self._unclear(column)
+            raise self._explain_unclear(column)
         return _Candidate(graded, [None])
 
-    def _unclear(self, column: str, why: str = "") -> ValueError:
-        labels = _both(self.labels)
-        example = _positive_of(self.labels) or labels[-1]
+    def _explain_unclear(self, column: str, why: str = "") -> ValueError:
+        labels = _complete_pair(self.labels)
+        example = _find_positive(self.labels) or labels[-1]
         return ValueError(
             f"pos_label must say of which class column {column!r} of {self.path} has the "
             f"probability, {' or '.join(labels)}, got None{why}; if it is {example}, add "
@@ -726,7 +728,7 @@ class _Table:
             "names their column.)"
         )
 
-    def _far_off(self, names: list[str]) -> bool:
+    def _are_far_off(self, names: list[str]) -> bool:
         """Tell whether most numbers of the columns lie outside [0, 1]."""
         values = np.concatenate([self.file.as_numbers(name) for name in names])
         return bool((~((values >= 0) & (values <= 1))).mean() > 0.5)
@@ -734,7 +736,7 @@ class _Table:
     def _is_0_or_1(self, name: str) -> bool:
         return bool(np.isin(self.file.as_numbers(name), (0, 1)).all())
 
-    def _nearly(self, names: list[str]) -> bool:
+    def _are_nearly_inside(self, names: list[str]) -> bool:
         """Tell whether most numbers of the columns lie within (0, 1)."""
         for name in names:
             values = self.file.as_numbers(name)
@@ -742,7 +744,7 @@ class _Table:
                 return False
         return True
 
-    def _refusal(self) -> ValueError:
+    def _explain_refusal(self) -> ValueError:
         fits = sort_naturally(self.graded)
         models = [name for name in fits if not self._is_0_or_1(name)]
         values = [self.file.as_numbers(name) for name in models]
@@ -762,12 +764,13 @@ class _Table:
             columns = self.file.lists[lists[0]]
             return ValueError(
                 f"classes must name the class of every place of the lists in column {lists[0]!r} "
-                f"of {self.path}, whose labels are {list_names(self.labels)}: {_example(columns)}."
+                f"of {self.path}, whose labels are {list_names(self.labels)}: "
+                f"{_write_example(columns)}."
             )
-        example = f" or one by one ({_example(fits)})" if len(fits) > 1 else ""
+        example = f" or one by one ({_write_example(fits)})" if len(fits) > 1 else ""
         nearly = ""
         for name in self.names:
-            if name not in self.graded and self._nearly([name]):
+            if name not in self.graded and self._are_nearly_inside([name]):
                 try:
                     self.file.probabilities(name)
                 except ValueError as error:
@@ -781,24 +784,26 @@ class _Table:
             f"{list_names(fits) or 'none'}{nearly}."
         )
 
-    def _result(
+    def _make_result(
         self, candidate: _Candidate, values: NDArray[np.float64], pos_label: str | None
     ) -> _Found:
         note = ""
         if candidate.logits:
             note = f", by the {'logistic function' if values.ndim == 1 else 'softmax'} of logits"
         else:
-            note = self._changes(candidate.columns)
+            note = self._describe_changes(candidate.columns)
         if values.ndim == 1:
             column = candidate.columns[0]
-            return self._positive(column, values, self._class(candidate, values, pos_label), note)
+            return self._make_positive(
+                column, values, self._find_class(candidate, values, pos_label), note
+            )
         classes = [str(name) for name in candidate.classes]
         if pos_label is not None and len(classes) == 2 and pos_label in classes:
             k = classes.index(pos_label)
-            return self._positive(candidate.columns[k], values[:, k], pos_label, note)
-        return self._found(values, classes, list(candidate.columns), note=note)
+            return self._make_positive(candidate.columns[k], values[:, k], pos_label, note)
+        return self._make_found(values, classes, list(candidate.columns), note=note)
 
-    def _changes(self, columns: list[str]) -> str:
+    def _describe_changes(self, columns: list[str]) -> str:
         """Return what was done with the numbers of the columns."""
         note = ""
         if any(is_percent(self.file.frame[name]) for name in columns):
@@ -809,7 +814,7 @@ class _Table:
             note += ", rounded rows divided by their sums"
         return note
 
-    def _class(
+    def _find_class(
         self, candidate: _Candidate, values: NDArray[np.float64], pos_label: str | None
     ) -> str:
         """Return the class of the only column of probabilities."""
@@ -820,7 +825,7 @@ class _Table:
                 f"after, {named}, got {pos_label!r}; if it is of that class, say so: --classes "
                 f"{column}={pos_label}."
             )
-        positive = _positive_of(self.labels)
+        positive = _find_positive(self.labels)
         # It could be the confidence of the predicted class, which is never below 1/2.
         unclear = values.min() >= 0.5 and not self.of_outcomes
         if named or pos_label or not (positive is None or unclear):
@@ -830,9 +835,9 @@ class _Table:
             if set(self.file.frame[name].astype(str)) <= set(self.labels):
                 why += f" (--prediction {name} --confidence {column})"
                 break
-        raise self._unclear(column, why)
+        raise self._explain_unclear(column, why)
 
-    def _positive(
+    def _make_positive(
         self, column: str, values: NDArray[np.float64], positive: str, note: str = ""
     ) -> _Found:
         others = sorted(set(self.labels) - {positive})
@@ -847,28 +852,28 @@ class _Table:
                 "labels, the errors are error rates; write predict_proba in place of predict."
             )
         negative = others[0] if others else f"not {positive}"
-        return self._found(values, [negative, positive], [column], note=note)
+        return self._make_found(values, [negative, positive], [column], note=note)
 
-    def _given(self, given: dict[str, str | None], pos_label: str | None) -> _Found:
+    def _read_given(self, given: dict[str, str | None], pos_label: str | None) -> _Found:
         """Return the probabilities of the columns that the option names."""
         labels, columns = self.labels, list(given)
-        logits = all(_of_logits(name) for name in columns)
+        logits = all(_are_logits(name) for name in columns)
         candidate = _Candidate(columns, [*given.values()], logits)
         if len(given) == 1:
             [(column, name)] = given.items()
-            values = self._of_logits(candidate) if logits else self.file.probabilities(column)
-            meant = name or _class_of_name(column, _both(labels))
-            return self._positive(
-                column, values, pos_label or meant or _positive_of(labels) or column
+            values = self._read_logits(candidate) if logits else self.file.probabilities(column)
+            meant = name or _find_class(column, _complete_pair(labels))
+            return self._make_positive(
+                column, values, pos_label or meant or _find_positive(labels) or column
             )
         named = [
-            name or _class_of_name(column, labels) or strip_name(column)
+            name or _find_class(column, labels) or strip_name(column)
             for column, name in given.items()
         ]
         if len(set(named)) < len(named):
             raise ValueError(f"classes must name distinct classes, got {list_names(named)}.")
         if logits:
-            values = self._of_logits(candidate)
+            values = self._read_logits(candidate)
         else:
             own = [self.file.probabilities(name) for name in columns]
         unknown = set(labels) - set(named)
@@ -878,16 +883,18 @@ class _Table:
             raise ValueError(
                 f"The labels of {self.path} must be among the classes {list_names(named)}, or 0, "
                 f"1, ... for them in this order, got {list_names(sort_naturally(unknown))}; "
-                f"name them one by one: {_example(given)}."
+                f"name them one by one: {_write_example(given)}."
             )
         if logits:
-            return self._found(values, named, columns, by_position)
-        if (rows := _as_rows(own)) is None:
-            raise self._sums(columns, own)
-        return self._found(rows, named, columns, by_position, note=self._changes(columns))
+            return self._make_found(values, named, columns, by_position)
+        if (rows := _divide_rounded(own)) is None:
+            raise self._explain_sums(columns, own)
+        return self._make_found(
+            rows, named, columns, by_position, note=self._describe_changes(columns)
+        )
 
 
-def _of_logits(name: str) -> bool:
+def _are_logits(name: str) -> bool:
     return re.match(r"logits?(?![a-z])", name.strip().lower()) is not None
 
 
@@ -904,7 +911,7 @@ def _is_0_or_1(values: NDArray[np.float64]) -> bool:
     return bool(np.isin(values, (0, 1)).all())
 
 
-def _as_rows(columns: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
+def _divide_rounded(columns: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
     """Return rows that sum to 1, rounded ones divided by their sums; None if there are none."""
     rows = np.column_stack(columns)
     sums = rows.sum(axis=1)

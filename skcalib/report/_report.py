@@ -180,7 +180,7 @@ class CalibrationReport:
             title=title,
             model=type(estimator).__name__,
             features=X,
-            shown=images if images is not None else _worth_showing(X),
+            shown=images if images is not None else _choose_shown(X),
             scorer=scorer,
             finder=finder,
         )
@@ -570,7 +570,7 @@ class CalibrationReport:
         >>> page[:15]
         '<!DOCTYPE html>'
         """
-        page = as_html(self._document(), repr(self.results_), page=True)
+        page = as_html(self._make_document(), repr(self.results_), page=True)
         if path is None:
             return page
         _write(page, path)
@@ -613,7 +613,7 @@ class CalibrationReport:
         >>> print(CalibrationReport.from_predictions(y, y_proba).to_markdown()[:20])
         # Calibration report
         """
-        text = as_markdown(self._document())
+        text = as_markdown(self._make_document())
         if path is None:
             return text
         _write(text, path)
@@ -623,9 +623,9 @@ class CalibrationReport:
         return f"{type(self).__name__}: {self.results_['summary']['headline']}"
 
     def _repr_html_(self) -> str:
-        return as_html(self._document(), repr(self.results_), page=False)
+        return as_html(self._make_document(), repr(self.results_), page=False)
 
-    def _document(self) -> Document:
+    def _make_document(self) -> Document:
         written = _compare if "comparison" in self.results_ else _summary
         return written.make_document(self.results_)
 
@@ -705,7 +705,7 @@ def _test_calibrated(calibrated: _recommendation.CalibratedData) -> dict[str, An
     }
 
 
-def _worth_showing(X: Any) -> Any:
+def _choose_shown(X: Any) -> Any:
     """Return X if a reader can recognize samples in it: texts, images, named columns."""
     if hasattr(X, "columns") or getattr(X, "ndim", 2) in (3, 4):
         return X

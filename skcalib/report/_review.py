@@ -25,7 +25,7 @@ from ..utils._output import (
     take_sample,
     write_atomically,
 )
-from ._samples import image_uri, is_picture, show_image
+from ._samples import encode_uri, is_picture, show_image
 
 # Bytes of all pictures: a page of 500 samples stays below 20 MB.
 MANY_BYTES = 17_000_000
@@ -155,7 +155,7 @@ class LabelReviewPage:
         check_readable(finder.issues_, name="finder.issues_")
         n_samples = len(finder.issues_)
         _check_containers({"X": X, "images": images, "texts": texts}, finder, n_samples)
-        rows = _rows(finder, positions, n_samples)
+        rows = _choose_rows(finder, positions, n_samples)
         others = [
             of for of in (texts, X if images is None and texts is None else None) if of is not None
         ]
@@ -173,15 +173,15 @@ class LabelReviewPage:
             if names is not None:
                 sample["name"] = str(names[row])
             if images is not None:
-                sample |= _picture(take_sample(images, row), row, len(rows))
+                sample |= _show_picture(take_sample(images, row), row, len(rows))
             for of in others:
-                sample |= _contents(take_sample(of, row), row, len(rows))
+                sample |= _make_contents(take_sample(of, row), row, len(rows))
             samples.append(sample)
         what = "1 label" if len(rows) == 1 else f"{len(rows)} labels"
         return cls(
             {
                 "title": f"Check {what}" if title is None else str(title),
-                "classes": [_typed(label) for label in finder.classes_.tolist()],
+                "classes": [_write_typed(label) for label in finder.classes_.tolist()],
                 "samples": samples,
                 "drawn": DRAWN,
                 "chosen": CHOSEN,
@@ -197,9 +197,9 @@ class LabelReviewPage:
             File to write, such as ``review.html``.
         """
         with write_atomically(path) as file:
-            file.write(self._html().encode())
+            file.write(self._write_html().encode())
 
-    def _html(self) -> str:
+    def _write_html(self) -> str:
         folder = files(__package__).joinpath("templates")
         page, style, script = (
             folder.joinpath(f"review.{kind}").read_text(encoding="utf-8")
@@ -218,7 +218,7 @@ class LabelReviewPage:
         return re.sub(r"\[(title|style|script|hash|data)\]", lambda found: parts[found[1]], page)
 
     def _repr_html_(self) -> str:
-        html = self._html()
+        html = self._write_html()
         if len(html) > NOTEBOOK_BYTES:
             size = f"{len(html) / 1e6:.0f} MB"
             return f"<p>A page of {size}: write it to a file with <code>save</code>.</p>"
@@ -253,7 +253,7 @@ def _check_containers(
             )
 
 
-def _rows(finder: LabelIssueFinder, positions: Any, n_samples: int) -> NDArray[np.intp]:
+def _choose_rows(finder: LabelIssueFinder, positions: Any, n_samples: int) -> NDArray[np.intp]:
     """Return positions of the samples to show."""
     if positions is None:
         if finder.draws_:
@@ -294,7 +294,7 @@ def _names(*containers: Any) -> Any:
     return None
 
 
-def _contents(sample: Any, position: int, n_shown: int) -> dict[str, Any]:
+def _make_contents(sample: Any, position: int, n_shown: int) -> dict[str, Any]:
     """Return the contents of a sample: a text, a picture or the cells of a row."""
     if isinstance(sample, str):
         cut = f"The first {MANY_LETTERS} of {len(sample)} letters."
@@ -302,17 +302,17 @@ def _contents(sample: Any, position: int, n_shown: int) -> dict[str, Any]:
         return {"text": sample[:MANY_LETTERS], **more}
     if hasattr(sample, "tocsr"):  # a sparse row
         row = sample.tocsr()
-        return _row([(f"column {i}", x) for i, x in zip(row.indices, row.data)])
+        return _make_row([(f"column {i}", x) for i, x in zip(row.indices, row.data)])
     if is_picture(sample):
-        return _picture(sample, position, n_shown)
+        return _show_picture(sample, position, n_shown)
     if np.ndim(sample) == 0:
         return {"text": str(sample)}
     index = get_row_index(sample)
     names = [f"column {i}" for i in range(len(sample))] if index is None else index
-    return _row(list(zip(names, sample)))
+    return _make_row(list(zip(names, sample)))
 
 
-def _row(cells: list[tuple[Any, Any]]) -> dict[str, Any]:
+def _make_row(cells: list[tuple[Any, Any]]) -> dict[str, Any]:
     shown = [
         (str(name), f"{x:.6g}" if isinstance(x, float | np.floating) else str(x))
         for name, x in cells[:MANY_COLUMNS]
@@ -321,7 +321,7 @@ def _row(cells: list[tuple[Any, Any]]) -> dict[str, Any]:
     return {"row": shown, **({"more": f"and {rest} more columns"} if rest else {})}
 
 
-def _picture(image: Any, position: int, n_shown: int) -> dict[str, str]:
+def _show_picture(image: Any, position: int, n_shown: int) -> dict[str, str]:
     """Return a picture, or a text that says why there is none."""
     return show_image(image, position, lambda of: _encode_picture(of, n_shown))
 
@@ -332,15 +332,15 @@ def _encode_picture(image: Any, n_shown: int) -> str:
         image = open_image(image, extra="report")
     budget = MANY_BYTES // max(n_shown, FEWEST_SHARING)
     edge = LONGEST_EDGE
-    uri = image_uri(image, edge)
+    uri = encode_uri(image, edge)
     while len(uri) > budget and edge > SHORTEST_EDGE:
         # Bytes are roughly proportional to the area; stay a little below.
         edge = max(int(0.95 * edge * (budget / len(uri)) ** 0.5), SHORTEST_EDGE)
-        uri = image_uri(image, edge)
+        uri = encode_uri(image, edge)
     return uri
 
 
-def _typed(label: Any) -> tuple[str, str]:
+def _write_typed(label: Any) -> tuple[str, str]:
     """Return a label as text, and its type for the column `type` of the answers."""
     kind = {bool: "bool", int: "int", float: "float"}.get(type(label), "str")
     return str(label), kind

@@ -118,11 +118,11 @@ def _make_finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
         X = _safe_indexing(data.features, data.numbers)
         name = type(get_last_step(data.scorer)[0]).__name__
         return LabelIssueFinder(clone(data.scorer)), X, f"the scorer, {name}"
-    features = _numeric_features(data)
+    features = _find_numeric_features(data)
     return None if features is None else LabelIssueFinder(), features, "the features"
 
 
-def _numeric_features(data: ReportData) -> NDArray[Any] | None:
+def _find_numeric_features(data: ReportData) -> NDArray[Any] | None:
     """Return numeric features; None for images, texts, missing values and too many features."""
     if data.features is None or hasattr(data.features, "tocsr"):
         return None
@@ -185,7 +185,7 @@ def _show_sample(samples: Any, number: int) -> dict[str, str]:
     if isinstance(sample, str):
         return {"text": _shorten(sample)}
     if is_picture(sample):
-        return show_image(sample, number, image_uri)
+        return show_image(sample, number, encode_uri)
     return (
         {"text": _shorten(_format_row(sample))} if np.ndim(sample) == 1 else {"text": str(sample)}
     )
@@ -220,7 +220,7 @@ def show_image(image: Any, position: int, encode: Callable[[Any], str]) -> dict[
         return {"text": reason}
 
 
-def image_uri(image: Any, edge: int = EDGE) -> str:
+def encode_uri(image: Any, edge: int = EDGE) -> str:
     """Return an image, an array (height, width[, channels]), a PIL image or a path, as a data URI.
 
     It is scaled down to at most `edge` pixels.

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skcalib import plots
 from skcalib.difficulty import RMDScorer
-from skcalib.plots._base import plain_text
+from skcalib.plots._base import escape_text
 
 NOT_A_FORMULA = r"$\frac{$ and $x^{x^{x_y"
 
@@ -147,7 +147,7 @@ def test_reference_lines_are_seen_on_a_dark_ground(example):
     ],
 )
 def test_plain_text(text, options, shown):
-    assert plain_text(text, **options) == shown
+    assert escape_text(text, **options) == shown
 
 
 def test_a_legend_never_hides_a_name():

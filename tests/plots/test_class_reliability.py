@@ -164,8 +164,8 @@ def test_the_heading_says_what_bars_of_all_bins_hold():
     display = ClassReliabilityDisplay.from_predictions(y, proba, simultaneous=True)
     alone = ClassReliabilityDisplay.from_predictions(y, proba)
     said = "95% for all of a panel at once"
-    assert said in display._heading("", 3).replace("\n", " ")
-    assert said not in alone._heading("", 3).replace("\n", " ")
+    assert said in display._write_heading("", 3).replace("\n", " ")
+    assert said not in alone._write_heading("", 3).replace("\n", " ")
     for k in range(3):
         wide, narrow = (np.nansum(d.displays[k].band[1]) for d in (display, alone))
         assert wide > narrow

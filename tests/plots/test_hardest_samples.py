@@ -15,7 +15,7 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.plots import HardestSamplesDisplay
-from skcalib.plots._hardest_samples import distinct_numbers, table_lines
+from skcalib.plots._hardest_samples import align_lines, format_distinct
 
 
 def _images(n, shape=(4, 5)):
@@ -153,15 +153,15 @@ def test_difficulties_that_differ_are_told_apart():
     display = HardestSamplesDisplay.from_predictions(_images(8), difficulty)
     titles = [ax.get_title().split()[-1] for ax in display.axes_.ravel()]
     np.testing.assert_allclose([float(t) for t in titles[:4]], difficulty[:3:-1])
-    assert distinct_numbers(np.array([0.5, 0.25])) == ["0.5", "0.25"]
-    assert distinct_numbers(np.array([2e20, 2e20])) == ["2e+20", "2e+20"]
-    assert distinct_numbers(np.array([1234.4, 1234.4])) == ["1234", "1234"]
+    assert format_distinct(np.array([0.5, 0.25])) == ["0.5", "0.25"]
+    assert format_distinct(np.array([2e20, 2e20])) == ["2e+20", "2e+20"]
+    assert format_distinct(np.array([1234.4, 1234.4])) == ["1234", "1234"]
     # Powers of ten are for numbers from a million on, also below 0.
-    assert distinct_numbers(np.array([1e6, 2.0])) == ["1e+06", "2"]
-    assert distinct_numbers(np.array([-1e6, 2.0])) == ["-1e+06", "2"]
-    assert distinct_numbers(np.array([999_999.0, 2.0])) == ["999999", "2"]
+    assert format_distinct(np.array([1e6, 2.0])) == ["1e+06", "2"]
+    assert format_distinct(np.array([-1e6, 2.0])) == ["-1e+06", "2"]
+    assert format_distinct(np.array([999_999.0, 2.0])) == ["999999", "2"]
     # Probabilities near 1 had 17 digits, which ran into one another.
-    assert max(map(len, distinct_numbers(1 - np.geomspace(1e-16, 1e-3, 8)))) <= 9
+    assert max(map(len, format_distinct(1 - np.geomspace(1e-16, 1e-3, 8)))) <= 9
 
 
 def test_other_suggested_labels_are_shown_in_color():
@@ -355,4 +355,4 @@ def test_as_many_lines_as_there_is_room_for():
     ],
 )
 def test_lines_of_a_table_by_hand(columns, n_letters, lines):
-    assert [line.rstrip() for line in table_lines(columns, n_letters)] == lines
+    assert [line.rstrip() for line in align_lines(columns, n_letters)] == lines

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from skcalib import plots
-from skcalib.plots._base import MANY_POINTS, draw_points, opacity, point_style
+from skcalib.plots._base import MANY_POINTS, choose_opacity, choose_point_style, draw_points
 
 HALF_TO_ONE = np.array([0.5, 1.0])
 
@@ -91,7 +91,7 @@ def test_so_many_letters_fit_along_the_axes(vertical, size, dpi, font_size):
     with plt.rc_context({"axes.labelsize": font_size}):
         ax = plt.subplots(figsize=size, dpi=dpi)[1]
         display = plots.ProbeAccuracyDisplay(HALF_TO_ONE).plot(ax=ax)
-        n = display._characters(vertical=vertical)
+        n = display._count_characters(vertical=vertical)
         axis = ax.yaxis if vertical else ax.xaxis
         axis.set_label_text(("the calibration error of a model " * 9)[:n])
         ax.figure.canvas.draw()
@@ -245,14 +245,14 @@ def test_one_sample_far_away_leaves_the_others_their_colors():
 
 def test_the_fainter_the_fewer():
     counts = np.array([1.0, 2.0, 50.0, 100.0, 5000.0])
-    alpha = opacity(counts, np.full(1000, 100.0))
+    alpha = choose_opacity(counts, np.full(1000, 100.0))
     assert (np.diff(alpha) > 0).tolist() == [True, True, True, False]
     assert alpha[0] > 0.1
     assert alpha[-1] == pytest.approx(1)
     # A few cells of far more samples make the others no fainter.
     of_all = np.append(np.full(1000, 100.0), np.full(5, 1e6))
-    np.testing.assert_array_equal(opacity(counts, of_all), alpha)
-    styles = [point_style(n) for n in (300, 301, 5000, 5001)]
+    np.testing.assert_array_equal(choose_opacity(counts, of_all), alpha)
+    styles = [choose_point_style(n) for n in (300, 301, 5000, 5001)]
     assert [style["rasterized"] for style in styles] == [False, False, False, True]
     sizes = [style["s"] for style in styles]
     assert sizes[0] > sizes[1] == sizes[2] > sizes[3]

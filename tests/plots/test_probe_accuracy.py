@@ -136,7 +136,7 @@ def test_names_of_layers_do_not_overlap(n_layers, inches):
     display = ProbeAccuracyDisplay(np.linspace(0, 1, n_layers)).plot(ax=ax)
     ax.figure.canvas.draw()
     places = [int(text.get_text()) for text in ax.get_xticklabels()]
-    room = display._characters()
+    room = display._count_characters()
     step = places[1] - places[0] if len(places) > 1 else n_layers
     # Three letters for a name, and no fewer names than fit.
     assert len(places) * 3 <= max(room, 3)

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from skcalib.datasets import make_predictions
 from skcalib.metrics import compare_calibration
 from skcalib.report import CalibrationReport
-from skcalib.report._compare import _signs
+from skcalib.report._compare import _find_signs
 
 from ._page import read_page
 
@@ -73,7 +73,7 @@ def test_a_page_calls_equal_models_different_in_5_of_100_cases_at_most(pvalue, n
     """One of the five is left to the intervals, the others are shared among the models."""
     error = {"value": 0.01, "low": -0.01, "high": 0.03, "pvalue": pvalue, "sign": 1}
     differences = {f"model {i}": {"expected_calibration_error": error} for i in range(n_others)}
-    assert set(_signs({"differences": differences}).values()) == {sign}
+    assert set(_find_signs({"differences": differences}).values()) == {sign}
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_a_curve_is_thinned_along_itself_and_along_x():
     [(None, "(missing)"), (3.0, "3"), (3.5, "3.5"), (3, "3"), ("3.0", "3.0"), (np.nan, "nan")],
 )
 def test_names_of_groups(group, name):
-    assert _data._group_name(group) == name
+    assert _data._name_group(group) == name
 
 
 @pytest.mark.parametrize("kind", ["interval", "band"])
@@ -377,7 +377,7 @@ def test_what_is_shown_of_a_sample(sample, shown):
 
 
 def picture_of(array, **options):
-    head, data = _samples.image_uri(array, **options).split(",")
+    head, data = _samples.encode_uri(array, **options).split(",")
     return head, np.asarray(Image.open(io.BytesIO(b64decode(data))))
 
 
@@ -434,7 +434,7 @@ def test_labels_are_assessed_by_numbers_alone():
         (np.where(np.arange(60)[:, None] == 3, np.nan, rows), False),
         (None, False),
     ):
-        found = _samples._numeric_features(replace(data, features=features))
+        found = _samples._find_numeric_features(replace(data, features=features))
         assert (found is not None) is fits
 
 
@@ -461,7 +461,7 @@ def test_what_is_shown_of_suspects():
 def test_independent_intervals_are_taken_apart_by_their_sides():
     first = {"value": 0.2, "low": 0.17, "high": 0.26}
     other = {"value": 0.5, "low": 0.42, "high": 0.54}
-    found = _compare._apart(first, other)
+    found = _compare._subtract_independent(first, other)
     assert found["value"] == pytest.approx(0.3)
     assert found["low"] == pytest.approx(0.3 - np.hypot(0.08, 0.06))
     assert found["high"] == pytest.approx(0.3 + np.hypot(0.04, 0.03))
@@ -518,7 +518,7 @@ def test_lists_of_names_are_short():
     assert _files.list_names(names[:12]) == ", ".join(names[:12])
     assert _files.list_names(names) == ", ".join(names[:12]) + ", ... (13 in all)"
     assert _files.list_names(["a" * 40, "b" * 41]) == "a" * 40 + ", " + "b" * 37 + "..."
-    assert _read._example(names) == "--classes c0=CLASS c1=CLASS c2=CLASS"
+    assert _read._write_example(names) == "--classes c0=CLASS c1=CLASS c2=CLASS"
 
 
 @pytest.mark.parametrize(
@@ -663,8 +663,8 @@ def test_sections_and_titles(pages):
     ],
 )
 def test_what_a_reader_may_recognize_is_shown(X, shown):
-    assert (_report._worth_showing(X) is X) is shown
-    assert (_report._worth_showing(X) is None) is not shown
+    assert (_report._choose_shown(X) is X) is shown
+    assert (_report._choose_shown(X) is None) is not shown
 
 
 def test_names_of_models_may_not_change_places():
@@ -685,9 +685,9 @@ def test_names_of_models_may_not_change_places():
     ],
 )
 def test_columns_and_their_classes(header, classes, expected):
-    assert _read._classes_given(classes, header) == expected
+    assert _read._parse_classes(classes, header) == expected
     with pytest.raises(ValueError, match="classes must name distinct columns, got a=x, a=y"):
-        _read._classes_given(["a=x", "a=y"], ["a"])
+        _read._parse_classes(["a=x", "a=y"], ["a"])
 
 
 @pytest.mark.parametrize(
