@@ -1,6 +1,7 @@
 """Draw the picture of the landing page and the README: ``python docs/before_after.py``.
 
-One picture for light pages and one for dark ones. All its numbers are computed here.
+One picture for light pages and one for dark ones, and the same for phones, one model above the
+other. All numbers are computed here.
 """
 
 from pathlib import Path
@@ -74,16 +75,20 @@ def draw(ax, name, model, color, gray):
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def picture(path, style, colors, gray):
-    """Draw both models side by side."""
+def picture(path, shape, size, style, colors, gray):
+    """Draw both models, side by side or one above the other."""
     with plt.style.context([style, {"font.size": 11}]):
-        figure, axes = plt.subplots(1, 2, figsize=(10, 5.2), layout="constrained")
+        figure, axes = plt.subplots(*shape, figsize=size, layout="constrained")
         for ax, color, (name, model) in zip(axes, colors, MODELS.items(), strict=True):
             draw(ax, name, model, color, gray)
-        axes[0].set_ylabel("how often it is right")
+        for ax in axes[: shape[0]]:
+            ax.set_ylabel("how often it is right")
         figure.savefig(path, dpi=144, transparent=style != "default")
 
 
 static = Path(__file__).parent / "_static"
-picture(static / "before_after.png", "default", ("#d55e00", "#009e73"), "#555555")
-picture(static / "before_after_dark.png", "dark_background", ("#ff9a4d", "#2fd6a3"), "#aaaaaa")
+LIGHT = "default", ("#d55e00", "#009e73"), "#555555"
+DARK = "dark_background", ("#ff9a4d", "#2fd6a3"), "#aaaaaa"
+for end, shape, size in (("", (1, 2), (10, 5.2)), ("_phone", (2, 1), (5, 10.2))):
+    picture(static / f"before_after{end}.png", shape, size, *LIGHT)
+    picture(static / f"before_after{end}_dark.png", shape, size, *DARK)
