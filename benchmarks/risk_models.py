@@ -91,6 +91,17 @@ SETTINGS = {
 }
 
 
+def plain_interval(event: np.ndarray, p: np.ndarray) -> tuple[float, float]:
+    """Return the slope's interval by a logistic regression of independent samples."""
+    x, theta = np.column_stack([np.ones(len(p)), logit(p)]), np.array([0.0, 1.0])
+    for _ in range(25):
+        q = expit(x @ theta)
+        covariance = np.linalg.inv((x * (q * (1 - q))[:, np.newaxis]).T @ x)
+        theta = theta + covariance @ (x.T @ (event - q))
+    reach = norm.ppf(0.975) * np.sqrt(covariance[1, 1])
+    return float(theta[1] - reach), float(theta[1] + reach)
+
+
 def trial(setting: Setting, truth: dict, seed: int) -> dict[str, float]:
     """Return what holds: intervals of statistics, of the curve at thresholds, and its band."""
     drawn = setting.draw(np.random.default_rng(seed))
@@ -103,6 +114,8 @@ def trial(setting: Setting, truth: dict, seed: int) -> dict[str, float]:
         short: float(rows[name]["low"] <= truth[name] <= rows[name]["high"])
         for name, short in STATISTICS.items()
     }
+    low, high = plain_interval(drawn["event"], drawn["p"])
+    found["slope, plain"] = float(low <= truth["slope"] <= high)
     curve = decision_curve(drawn["event"], drawn["p"], thresholds=THRESHOLDS, **given)
     points = (curve["low"] <= truth["curve"]) & (truth["curve"] <= curve["high"])
     whole = np.all((curve["band_low"] <= truth["curve"]) & (truth["curve"] <= curve["band_high"]))
@@ -231,7 +244,8 @@ How often 95 % intervals of :func:`~skcalib.metrics.validation_summary` and
 standard deviation 1, and the event rate is 14 %, 30 % ("common"), 8 % ("few events") or 3 %
 ("rare"). Outcomes of a patient's visits have correlations of .3 ("rare, visits") or .5; "weights"
 vary by a factor of 2.7. "Net benefit" is the mean over thresholds of 2 to 60 %, "band" the band
-over all of them; the last column is how often the interval of the slope ends below 1:
+over all of them, and "slope, plain" the interval of a logistic regression that knows neither
+patients nor weights. The last column is how often the interval of the slope ends below 1:
 """
 SIZES = """\
 The numbers of :func:`~skcalib.metrics.samples_for_validation` for a width that is reached with
@@ -243,6 +257,7 @@ where the slope is .7, with probability .9:
 
 def coverage_table(rows: list[dict]) -> str:
     columns = [*STATISTICS.values(), "net benefit", "band"]
+    columns.insert(columns.index("slope") + 1, "slope, plain")
     head = ["model", "samples", "events", *columns, "slope below 1"]
     body = [
         [row["model"], str(row["samples"]), f"{row['events']:.0f}"]

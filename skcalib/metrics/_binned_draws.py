@@ -131,6 +131,8 @@ class ResidualError:
         self._bin_weight = self._make_matrix(np.ones(index.shape)) if needs_weight else None
         # Sums over bins times this are sums over merged bins, see :meth:`merge_bins`.
         self._merge: csr_array | None = None
+        # Classes that hold too few samples even for one merged bin.
+        self.sparse_classes = np.zeros(index.shape[1], bool)
         self._correct = self._make_matrix(self._is_correct) if debiased else None
         # Numbers of samples, which the bias depends on.
         self._size = self._bin_weight
@@ -147,6 +149,7 @@ class ResidualError:
         which say little: there, a sample counts by its variance, ``4 p (1 - p)``.
         """
         n_columns, is_sparse = self.bins.shape[1], False
+        sparse_classes = np.zeros(n_columns, bool)
         into = np.tile(np.arange(self.n_bins), (n_columns, 1))
         for k, bins in enumerate(self.bins.T if self.rule in ("bins", "debiased") else []):
             column = bins - k * self.n_bins
@@ -158,6 +161,7 @@ class ResidualError:
                 information = np.bincount(column, 4 * p * (1 - p), self.n_bins)
                 count = count * information / np.maximum(n_rows, 1)
                 sparse = (count[n_rows > 0] < fewest).any()
+                sparse_classes[k] = count.sum() < fewest and self.norm == "l1"
             if sparse:
                 start = np.cumsum(count) - count
                 into[k] = np.unique(start // fewest, return_inverse=True)[1]
@@ -165,6 +169,7 @@ class ResidualError:
         if not is_sparse:
             return None
         merged, size = copy(self), into.size
+        merged.sparse_classes = sparse_classes
         into += self.n_bins * np.arange(n_columns)[:, np.newaxis]
         merged._merge = csr_array(
             (np.ones(size), (np.arange(size), into.ravel())), shape=(size, size)
@@ -286,7 +291,8 @@ class ResidualError:
         # The samples of a row have independent outcomes, and this weight each.
         times = self.weight if self.counts is None else self.weight / self.counts
         sums = self._sum_by_bin(p * (1 - p) * times for p in predicted)
-        return sums.ravel() / self.weight.sum() ** 2
+        sums = sums.ravel() if self._merge is None else sums.ravel() @ self._merge
+        return sums / self.weight.sum() ** 2
 
     def errors_of_correct(
         self,

@@ -251,6 +251,8 @@ def compute_interval(
         larger = error.merge_bins(_FEWEST_PER_BIN)
         if larger is not None:
             inversion = Inversion(larger, bootstrap(larger))
+            if larger.sparse_classes.any():
+                inversion.widen()
         low = inversion.find_low(tail)
     if error.squared:
         low, high = low**2, high**2
@@ -309,6 +311,20 @@ class Inversion:
         # The bootstrap: resample minus sample imitates sample minus population.
         self.noise = self.resamples._replace(residuals=self.resamples.residuals - self.residuals)
         self.by_noise = error.errors(self.noise)
+
+    def widen(self) -> None:
+        """Give classes that stay sparse in merged bins at least the noise of a calibrated model.
+
+        The bootstrap knows no noise of a class that does not occur, and too little where few
+        samples are of a class: where one is expected, its mean size is four fifths of the right
+        one, averaged over Poisson counts.
+        """
+        sparse = self.error.sparse_classes
+        variance = self.noise.residuals.var(axis=0)
+        null = self.error.compute_null_variance().reshape(variance.shape) * sparse[:, np.newaxis]
+        factor = np.sqrt(np.maximum(null / np.where(variance > 0, variance, np.inf), 1))
+        self.noise = self.noise._replace(residuals=self.noise.residuals * factor)
+        self.by_noise = self.error.errors(self.noise)
 
     def find_low(self, tail: float) -> float:
         """Return the lower end of the interval, missed with probability `tail`."""
@@ -525,7 +541,8 @@ def calibration_error_interval(
     - where bins hold fewer than 20 samples (or groups) on average, its lower end is that of larger
       bins, merged from neighbors. Their true error is no larger, and the bootstrap of a bin with
       one sample underestimates its noise. In the columns of several classes, where most
-      probabilities are near 0, a sample counts as ``4 p (1 - p)`` samples;
+      probabilities are near 0, a sample counts as ``4 p (1 - p)`` samples, and a class with fewer
+      than 20 of these has at least the noise of a calibrated model;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
       nor than the limit of the difference of mean confidence and accuracy (from the exact
       distribution of the number of correct predictions, the Poisson binomial, which is narrow

@@ -212,9 +212,11 @@ class TemperatureScaling(AfterTemperature):
         (:class:`StackedCalibration`) sets it.
     bounds : tuple of two floats, default=None
         Smallest and largest temperature that "log_loss" may return. None means 1e-3 and 1e3 times
-        the median difference between the largest and the second-largest logit. The upper bound is
-        returned, with a warning, if the logits contradict the labels; the lower one is, unless
-        `mix_uniform`, if every sample is predicted right.
+        the median difference between the largest and the second-largest logit. The lower bound is
+        returned, unless `mix_uniform`, if every sample is predicted right. The upper bound is,
+        with a warning, if equal probabilities are better than the logits at any T: these then
+        contradict the labels, as in about half of the samples of a model without skill (an area
+        under the ROC curve of .5), and no finite T is best.
     grid : array-like of shape (n_temperatures,), default=None
         Temperatures for "ece"; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
