@@ -334,9 +334,13 @@ class Inversion:
         variance = self.noise.residuals.var(axis=0)
         square = np.where(self.residuals != 0, self.residuals**2, 1.0)
         shrunk = self.residuals * np.clip(1 - variance / square, 0, 1)
+        shapes = [self.residuals, shrunk]
+        if self.error.sparse_classes.any():
+            # Of many classes, a few may be off: what the others seem to be is noise.
+            shapes.append(self.residuals * (square > _SIGNIFICANT**2 * variance))
         return min(
             self._true_error(shape, lambda errors: (errors >= observed).mean() >= tail)
-            for shape in (self.residuals, shrunk)
+            for shape in shapes
             if shape.any()
         )
 
@@ -541,8 +545,9 @@ def calibration_error_interval(
     - where bins hold fewer than 20 samples (or groups) on average, its lower end is that of larger
       bins, merged from neighbors. Their true error is no larger, and the bootstrap of a bin with
       one sample underestimates its noise. In the columns of several classes, where most
-      probabilities are near 0, a sample counts as ``4 p (1 - p)`` samples, and a class with fewer
-      than 20 of these has at least the noise of a calibrated model;
+      probabilities are near 0, a sample counts as ``4 p (1 - p)`` samples; a class with fewer than
+      20 of these has at least the noise of a calibrated model, and the lower end is no larger than
+      if only residuals beyond three standard errors were real;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
       nor than the limit of the difference of mean confidence and accuracy (from the exact
       distribution of the number of correct predictions, the Poisson binomial, which is narrow

@@ -120,9 +120,10 @@ def samples_for_validation(
 
     Notes
     -----
-    For the widths of O/E ratio and slope, the numbers are .94 to 1.11 times those of the formulas
-    for the expected width [1]_, at rates of 5 to 30 %: the intervals hardly differ in width from
-    one study to another, and the mean of the probabilities explains a part of the outcomes.
+    At rates of 5 to 30 %, the numbers are .88 to 1.06 times those of the formulas for the expected
+    width [1]_ for O/E ratios, 1.08 to 1.19 times for slopes and 1.05 to 1.18 times for areas
+    (``python -m benchmarks.risk_models``): widths vary from one study to another, and for O/E
+    ratios the mean of the probabilities explains a part of the outcomes.
 
     References
     ----------

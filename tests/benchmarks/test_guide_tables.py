@@ -17,6 +17,7 @@ from benchmarks import (
     main_example,
     opinions,
     rare_classes,
+    risk_models,
     vote_gains,
     votes,
 )
@@ -35,6 +36,7 @@ from benchmarks import (
         leaderboard,
         opinions,
         rare_classes,
+        risk_models,
         vote_gains,
         votes,
     ],

@@ -1,5 +1,7 @@
 """Validation of risk models: a few trials run, and give fractions; the guide has the results."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -33,3 +35,17 @@ def test_formulas_by_their_definition():
     n = risk_models.samples_by_formula("o_e_ratio", 0.14, score, 0.3)
     reach = 1.959964 * np.sqrt(0.86 / (0.14 * n))
     assert np.exp(reach) - np.exp(-reach) == pytest.approx(0.3, rel=1e-6)
+
+
+def test_intervals_hold_and_numbers_are_near_those_of_the_formulas():
+    results = json.loads(risk_models.RESULTS.read_text())
+    rows = {row["model"]: row for row in results["coverage"]}
+    two_visits = rows["two visits"]
+    assert two_visits["net benefit"] >= 0.92
+    assert two_visits["band"] >= 0.9
+    for name in ("calibrated", "calibrated, visits", "slope .7"):
+        assert min(rows[name][k] for k in ("slope", "in the large", "O/E")) >= 0.91
+    assert rows["slope .7, visits"]["slope"] >= 0.9
+    assert rows["slope .7, common"]["slope below 1"] >= 0.75  # 30 of 40
+    ratios = [row["ratio"] for row in results["sizes"] if row["ratio"] is not None]
+    assert 0.7 <= min(ratios) <= max(ratios) <= 1.4
