@@ -27,8 +27,9 @@ scaling, they have none. The likelihood of labels left out decides between the f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,14 +257,20 @@ class LabelLikelihood:
         weight: NDArray[np.float64],
         verified: NDArray[np.bool_],
     ) -> None:
-        order = np.argsort(codes, kind="stable")  # one class after the other, for `_matrix_step`
+        order = np.argsort(codes, kind="stable")  # one class after the other, for `_of_labels`
         self.distances = take_rows(distances, order)
         self.codes, self.weight, self.verified = codes[order], weight[order], verified[order]
         self.n_classes = distances[0].shape[1]
         self.total = float(weight.sum())
-        self._rows = np.arange(len(codes))
-        self._given, self._starts = np.unique(self.codes, return_index=True)
-        self._last_weights: NDArray | None = None
+        given, starts = np.unique(self.codes, return_index=True)
+        self._rows_by_label = list(zip(given, map(slice, starts, [*starts[1:], len(codes)])))
+        rows = np.arange(len(codes))
+        self._own = rows * self.n_classes + self.codes  # positions of the labels in flat arrays
+        self._label_distances = [
+            np.broadcast_to(d, (len(codes), self.n_classes))[rows, self.codes].astype(np.float64)
+            for d in self.distances
+        ]
+        self._prior_at: _Prior | None = None
         # Subtracted from the log-likelihood of all samples: 1/2 sum_s precision_s w_s^2.
         self._precision = np.array([compute_spread(d) ** 2 for d in self.distances]) / LOG_ODDS**2
 
@@ -273,23 +280,13 @@ class LabelLikelihood:
         distances = take_rows(self.distances, rows)
         return LabelLikelihood(distances, self.codes[rows], self.weight[rows], self.verified[rows])
 
-    def compute_prior(self, weights: NDArray[np.float64]) -> NDArray:
-        """Return q; it is kept until the weights change, as each step needs it several times."""
-        if self._last_weights is not weights:
-            self._prior, self._last_weights = compute_prior(self.distances, weights), weights
-            self._complement: NDArray | None = None
-        return self._prior
-
-    def _update_with_confusion(
-        self, weights: NDArray, matrix: NDArray, confusion_rate: float
-    ) -> tuple[NDArray, NDArray[np.float64], NDArray]:
-        """Return what `update_prior` does, with 1 - q kept beside q."""
-        prior = self.compute_prior(weights)
-        if self._complement is None:
-            self._complement = _complement(prior)
-        return update_prior(
-            prior, self.codes, self.verified, matrix, confusion_rate, self._complement
-        )
+    def _compute_prior(self, weights: NDArray[np.float64]) -> _Prior:
+        """Return the prior; it is kept until the weights change, as each step needs it often."""
+        if self._prior_at is None or not np.array_equal(self._prior_at.weights, weights):
+            proba = compute_prior(self.distances, weights)
+            own = proba.reshape(-1)[self._own].astype(np.float64)
+            self._prior_at = _Prior(weights, self.distances, proba, own, self._own)
+        return self._prior_at
 
     def log_likelihood(
         self, weights: NDArray, matrix: NDArray, confusion_rate: float = 0.0
@@ -302,29 +299,29 @@ class LabelLikelihood:
         self, weights: NDArray, matrix: NDArray, confusion_rate: float = 0.0
     ) -> NDArray[np.float64]:
         """Return the log-likelihood of every sample."""
-        if confusion_rate:
-            return self._update_with_confusion(weights, matrix, confusion_rate)[1]
-        return np.log(self._label_likelihoods(weights, matrix)[1])
+        return np.log(self._label_likelihoods(weights, matrix, confusion_rate))
 
     def _label_likelihoods(
-        self, weights: NDArray, matrix: NDArray
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return q_y and P(y | x), at least `_TINY`, without confusion-dependent noise."""
-        prior = self.compute_prior(weights)
-        own = prior[self._rows, self.codes].astype(np.float64)
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float = 0.0
+    ) -> NDArray[np.float64]:
+        """Return P(y | x), at least `_TINY`."""
+        prior = self._compute_prior(weights)
         if _is_uniform(matrix):
-            likelihood = matrix[0, 1] + (matrix[0, 0] - matrix[0, 1]) * own
+            likelihood = (matrix[0, 0] - matrix[0, 1]) * prior.own + matrix[0, 1]
         else:
-            likelihood = np.empty_like(own)
-            for label, rows in self._rows_by_label():
-                likelihood[rows] = prior[rows] @ matrix[:, label].astype(prior.dtype)
-        return own, np.maximum(np.where(self.verified, own, likelihood), _TINY)
+            likelihood = self._of_labels(prior.proba, matrix)
+        if confusion_rate:
+            likelihood += confusion_rate * (prior.by_confusion - likelihood)
+        if self.verified.any():
+            likelihood[self.verified] = prior.own[self.verified]
+        return np.maximum(likelihood, _TINY, out=likelihood)
 
-    def _rows_by_label(self) -> Iterator[tuple[int, slice]]:
-        """Yield each given class, and the rows that have it as a label."""
-        ends = np.append(self._starts[1:], len(self.codes))
-        for label, start, end in zip(self._given, self._starts, ends):
-            yield label, slice(start, end)
+    def _of_labels(self, values: NDArray, matrix: NDArray) -> NDArray[np.float64]:
+        """Return sum_k values_ik T_ky of every sample i, y its label."""
+        result, columns = np.empty(len(values)), matrix.astype(values.dtype)
+        for label, rows in self._rows_by_label:
+            result[rows] = values[rows] @ columns[:, label]
+        return result
 
     def fit_uniform(self) -> FittedNoiseModel:
         """Return the most likely weights with uniform noise.
@@ -349,7 +346,7 @@ class LabelLikelihood:
         """Return the expected fraction of the samples of a class (row) with a label (column)."""
         if not fit.confusion_rate:
             return fit.matrix
-        prior = self.compute_prior(fit.weights).astype(np.float64)
+        prior = self._compute_prior(fit.weights).proba.astype(np.float64)
         by_confusion = (prior / _complement(prior)).T @ (prior * self.weight[:, None])
         np.fill_diagonal(by_confusion, 0.0)
         by_confusion /= np.maximum(by_confusion.sum(axis=1, keepdims=True), _TINY)
@@ -364,167 +361,219 @@ class LabelLikelihood:
     def fit(
         self, start: FittedNoiseModel, shrinkage: float | None, *, noise: bool = True
     ) -> FittedNoiseModel:
-        """Return the most likely weights and noise matrix; with ``noise=False``, only weights."""
-        weights, matrix, rate, confusion_rate = (
-            start.weights,
-            start.matrix,
-            start.rate,
-            start.confusion_rate,
-        )
-        damping = 0.1
+        """Return the most likely weights and noise matrix; with ``noise=False``, only weights.
+
+        Newton's steps change weights and rates together; with `shrinkage`, steps for the weights
+        and EM steps for the matrix take turns.
+        """
+        weights, matrix, damping = start.weights, start.matrix, 0.1
+        n_rates = 1 + (start.confusion_rate > 0) if noise and shrinkage is None else 0
+        uniform_rate = (1.0 - start.confusion_rate) * (1.0 - matrix[0, 0])
+        rates = np.array([uniform_rate, start.confusion_rate])[:n_rates]
         if not noise:
-            rate, matrix, confusion_rate = 0.0, uniform_matrix(1e-12, self.n_classes), 0.0
-        last = -np.inf
+            matrix = uniform_matrix(1e-12, self.n_classes)
+        rate, last = 0.0, -np.inf
         for step in range(STEPS):
-            weights, damping, value = self._newton_step(weights, matrix, damping, confusion_rate)
-            if noise:
-                matrix, rate, confusion_rate = self._matrix_step(
-                    weights, matrix, shrinkage, confusion_rate
-                )
+            if n_rates:
+                weights, rates, damping, value = self._joint_step(weights, rates, damping)
+            else:
+                weights, damping, value = self._newton_step(weights, matrix, damping)
+            if shrinkage is not None:
+                matrix, rate = self._matrix_step(weights, matrix, shrinkage)
             if value - last < _TOLERANCE and step > 2:
                 break
             last = value
+        confusion_rate = 0.0
+        if n_rates:
+            rate = float(rates.sum())
+            matrix, confusion_rate = self._split_rates(rates)
         value = self.log_likelihood(weights, matrix, confusion_rate)
         return FittedNoiseModel(weights, matrix, value, rate, confusion_rate)
+
+    def _split_rates(self, rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return the matrix of uniform noise, and the rate of confusion-dependent noise.
+
+        `rates` are fractions of all samples: of uniform noise, and of the other if it is fitted.
+        """
+        confusion_rate = float(rates[1:].sum())
+        uniform_rate = float(rates[0]) / (1.0 - confusion_rate)
+        return uniform_matrix(uniform_rate, self.n_classes), confusion_rate
 
     def _newton_step(
         self, weights: NDArray, matrix: NDArray, damping: float, confusion_rate: float = 0.0
     ) -> tuple[NDArray[np.float64], float, float]:
-        """Return weights with a higher likelihood, the next step's damping, and the likelihood.
+        """Return weights with a higher likelihood, the next step's damping, and the likelihood."""
+        likelihood, scores = self._score(weights, matrix, confusion_rate)
 
-        The information matrix is the mean outer product of the samples' gradients (Berndt, Hall,
-        Hall, Hausman 1974). A weight stays at its bound where the gradient points beyond it.
+        def log_likelihood(weights: NDArray) -> float:
+            return self.log_likelihood(weights, matrix, confusion_rate)
+
+        return self._ascend(weights, np.log(likelihood), scores, damping, log_likelihood)
+
+    def _joint_step(
+        self, weights: NDArray, rates: NDArray, damping: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+        """Return what `_newton_step` does, and the rates, which move together with the weights.
+
+        P(y | x) is linear in the rates, so that the information matrix is exact for them.
         """
-        penalty = self._precision / self.total
-        log_likelihood, scores = self._score(weights, matrix, confusion_rate)
-        here = float(self.weight @ log_likelihood) / self.total
-        here -= 0.5 * float(penalty @ weights**2)
-        gradient = self.weight @ scores / self.total - penalty * weights
-        information = (scores * self.weight[:, None]).T @ scores / self.total + np.diag(penalty)
-        highest = np.append(np.full(len(weights) - 1, np.inf), 1.0)
-        free = np.where(gradient < 0, weights > 0, weights < highest)
+        n_weights, noise = len(weights), self._split_rates(rates)
+        likelihood, scores = self._score(weights, *noise)
+        prior, unverified = self._compute_prior(weights), ~self.verified / likelihood
+        scores.append(((1.0 - prior.own) / (self.n_classes - 1) - prior.own) * unverified)
+        if len(rates) > 1:
+            scores.append((prior.by_confusion - prior.own) * unverified)
+
+        def log_likelihood(x: NDArray) -> float:
+            return self.log_likelihood(x[:n_weights], *self._split_rates(x[n_weights:]))
+
+        start = np.append(weights, rates)
+        x, *rest = self._ascend(start, np.log(likelihood), scores, damping, log_likelihood)
+        return x[:n_weights], x[n_weights:], *rest
+
+    def _ascend(
+        self,
+        x: NDArray[np.float64],
+        log_likelihoods: NDArray[np.float64],
+        scores: list[NDArray[np.float64]],
+        damping: float,
+        log_likelihood: Callable[[NDArray], float],
+    ) -> tuple[NDArray[np.float64], float, float]:
+        """Return parameters with a higher likelihood, the next step's damping, the likelihood.
+
+        The parameters are the weights, and the rates if they move. The information matrix is the
+        mean outer product of the samples' gradients (Berndt, Hall, Hall, Hausman 1974). A
+        parameter stays at its bound where the gradient points beyond it.
+        """
+        n_weights = len(self.distances)
+        lower, upper = np.zeros(len(x)), np.full(len(x), _LARGEST_RATE)
+        lower[n_weights : n_weights + 1] = _SMALLEST_RATE
+        upper[: n_weights - 1], upper[n_weights - 1] = np.inf, 1.0
+        penalty = np.append(self._precision, np.zeros(len(x) - n_weights)) / self.total
+        here = float(self.weight @ log_likelihoods) / self.total
+        here -= 0.5 * float(penalty @ x**2)
+        each = np.stack(scores)
+        weighted = each * (self.weight / self.total)
+        gradient = weighted.sum(axis=1) - penalty * x
+        information = weighted @ each.T + np.diag(penalty)
+        free = np.where(gradient < 0, x > lower, x < upper)
         for _ in range(8):
             damped = information[np.ix_(free, free)]
             damped = damped + np.diag(damping * np.diag(damped) + 1e-9)
-            moved = weights.copy()
+            moved = x.copy()
             moved[free] += np.linalg.solve(damped, gradient[free])
-            moved = np.clip(moved, 0.0, highest)
-            there = self.log_likelihood(moved, matrix, confusion_rate) - 0.5 * float(
-                penalty @ moved**2
-            )
+            moved = np.clip(moved, lower, upper)
+            moved[n_weights:] *= min(_LARGEST_RATE / max(moved[n_weights:].sum(), _TINY), 1.0)
+            there = log_likelihood(moved) - 0.5 * float(penalty @ moved**2)
             if there > here:
                 return moved, 0.2 * damping, there
             damping = 5.0 * max(damping, 1e-3)
-        return weights, damping, here
+        return x, damping, here
 
     def _score(
         self, weights: NDArray, matrix: NDArray, confusion_rate: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the log-likelihood of every sample, and its gradient for the weights.
+    ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+        """Return the likelihood of every sample, and gradients of its logarithm for the weights.
 
-        The gradient for w_s is -1/2 sum_k (r_k - q_k) d_sk. With uniform noise, r - q is
-        (1 - T_0 / P(y | x)) (e_y - q), where T_0 is the rate at which a class gets another label.
+        The gradient of q_k for w_s is -1/2 q_k (d_sk - m_s), with m_s = sum_k q_k d_sk. So that of
+        log P is -1/2 (sum_k q_k T_ky d_sk / P - m_s), and with uniform noise, whose other labels
+        have the rate T_0, it is -1/2 (1 - T_0 / P) (d_sy - m_s).
         """
-        prior = self.compute_prior(weights)
-        if confusion_rate:
-            log_likelihood, residual = self._residual_with_confusion(
-                weights, matrix, confusion_rate
-            )
+        prior = self._compute_prior(weights)
+        likelihood = self._label_likelihoods(weights, matrix, confusion_rate)
+        inverse = -0.5 / likelihood
+        if _is_uniform(matrix):
+            factor = (1.0 - confusion_rate) * (matrix[0, 0] - matrix[0, 1]) * prior.own
+            scores = [
+                factor * inverse * (of_label - mean)
+                for of_label, mean in zip(self._label_distances, prior.means)
+            ]
+            if confusion_rate:
+                for score, slope in zip(scores, prior.confusion_slopes):
+                    score += confusion_rate * inverse * slope
         else:
-            own, likelihood = self._label_likelihoods(weights, matrix)
-            log_likelihood = np.log(likelihood)
-            if _is_uniform(matrix):
-                factor = np.where(
-                    self.verified, 1.0, (matrix[0, 0] - matrix[0, 1]) * own / likelihood
-                )
-                scores = [
-                    factor * (np.broadcast_to(d, prior.shape)[self._rows, self.codes] - mean)
-                    for d, mean in zip(self.distances, self._mean_distances(prior))
-                ]
-                return log_likelihood, -0.5 * np.stack(scores, axis=1)
-            residual = self._residual(prior, matrix, likelihood)
-        return log_likelihood, -0.5 * np.stack(self._mean_distances(residual), axis=1)
-
-    def _mean_distances(self, measure: NDArray) -> list[NDArray[np.float64]]:
-        """Return sum_k m_k d_sk of every sample, by base model."""
-        return [
-            (measure @ d[0] if len(d) == 1 else np.einsum("nk,nk->n", measure, d)).astype(float)
-            for d in self.distances
-        ]
-
-    def _residual(
-        self, prior: NDArray, matrix: NDArray, likelihood: NDArray[np.float64]
-    ) -> NDArray:
-        """Return r - q = q (T_y / P(y | x) - 1), and 0 where P rounds to 0."""
-        residual = np.empty_like(prior)
-        lost = likelihood <= _TINY
-        inverse = 1.0 / np.where(lost, 1.0, likelihood)
-        for label, rows in self._rows_by_label():
-            np.outer(inverse[rows], matrix[:, label], out=residual[rows])
-        residual -= 1.0
-        residual *= prior
-        residual[lost] = 0.0
-        if self.verified.any():
-            known = np.flatnonzero(self.verified)
-            residual[known] = -prior[known]
-            residual[known, self.codes[known]] += 1.0
-        return residual
-
-    def _residual_with_confusion(
-        self, weights: NDArray, matrix: NDArray, confusion_rate: float
-    ) -> tuple[NDArray[np.float64], NDArray]:
-        """Return log-likelihoods, and the residual r - q with what q_y / (1 - q_k) adds to it."""
-        residual, log_likelihood, by_confusion = self._update_with_confusion(
-            weights, matrix, confusion_rate
-        )
-        prior = self.compute_prior(weights)
-        residual -= prior
-        part = by_confusion / self._complement
-        residual[self._rows, self.codes] += by_confusion.sum(axis=1)
-        residual -= prior * _sum_of_others(part, prior)
-        return log_likelihood, residual
+            scores = [
+                inverse * self._of_labels(weighted, matrix) + 0.5 * mean
+                for weighted, mean in zip(prior.weighted, prior.means)
+            ]
+        for score, of_label, mean in zip(scores, self._label_distances, prior.means):
+            score[likelihood <= _TINY] = 0.0
+            score[self.verified] = -0.5 * (of_label - mean)[self.verified]
+        return likelihood, scores
 
     def _matrix_step(
-        self, weights: NDArray, matrix: NDArray, shrinkage: float | None, confusion_rate: float
-    ) -> tuple[NDArray[np.float64], float, float]:
-        """Return noise matrix, rate and confusion-dependent rate after two EM steps."""
+        self, weights: NDArray, matrix: NDArray, shrinkage: float
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return noise matrix and rate of wrong labels after two EM steps."""
+        prior = self._compute_prior(weights).proba
         unverified = np.where(self.verified, 0.0, self.weight)
         total = max(float(unverified.sum()), _TINY)
         for _ in range(2):
-            if shrinkage is not None:
-                counts = self._expected_counts(weights, matrix, unverified)
-                wrong = float(counts.sum() - np.trace(counts))
-            elif confusion_rate:
-                posterior, _, by_confusion = self._update_with_confusion(
-                    weights, matrix, confusion_rate
-                )
-                wrong = float(unverified @ (1.0 - posterior[self._rows, self.codes]))
-            else:
-                own, likelihood = self._label_likelihoods(weights, matrix)
-                wrong = float(unverified @ (matrix[0, 1] * (1.0 - own) / likelihood))
+            # N_ky = sum w q_k T_ky / P(y | x), the expected counts of class k and label y.
+            each = (unverified / self._label_likelihoods(weights, matrix)).astype(prior.dtype)
+            counts = np.zeros((self.n_classes, self.n_classes))
+            for label, rows in self._rows_by_label:
+                counts[:, label] = matrix[:, label] * (each[rows] @ prior[rows])
+            wrong = float(counts.sum() - np.trace(counts))
             rate = float(np.clip(wrong / total, _SMALLEST_RATE, _LARGEST_RATE))
-            if confusion_rate:
-                confusion_rate = min(float((self.weight @ by_confusion).sum()) / total, rate)
-            uniform_rate = max((rate - confusion_rate) / (1.0 - confusion_rate), _SMALLEST_RATE)
-            matrix = uniform_matrix(uniform_rate, self.n_classes)
-            if shrinkage is not None:
-                matrix = counts + shrinkage * matrix
-                matrix /= counts.sum(axis=1, keepdims=True) + shrinkage
-        return matrix, rate, confusion_rate
+            matrix = counts + shrinkage * uniform_matrix(rate, self.n_classes)
+            matrix /= counts.sum(axis=1, keepdims=True) + shrinkage
+        return matrix, rate
 
-    def _expected_counts(
-        self, weights: NDArray, matrix: NDArray, unverified: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return N_ky = sum w q_k T_ky / P(y | x), the expected counts of class k and label y."""
-        prior, (_, likelihood) = (
-            self.compute_prior(weights),
-            self._label_likelihoods(weights, matrix),
-        )
-        each = (unverified / likelihood).astype(prior.dtype)
-        counts = np.zeros((self.n_classes, self.n_classes))
-        for label, rows in self._rows_by_label():
-            counts[:, label] = matrix[:, label] * (each[rows] @ prior[rows])
-        return counts
+
+@dataclass(eq=False)
+class _Prior:
+    """The prior at some weights, and what the likelihood needs of it, computed when asked for."""
+
+    weights: NDArray[np.float64]
+    distances: list[NDArray]
+    proba: NDArray  # q_k, (n_samples, n_classes)
+    own: NDArray[np.float64]  # q_y
+    positions: NDArray[np.intp]  # of q_y in `proba`, row after row
+
+    @cached_property
+    def weighted(self) -> list[NDArray]:
+        """q_k d_sk, by base model."""
+        return [self.proba * d for d in self.distances]
+
+    @cached_property
+    def means(self) -> list[NDArray[np.float64]]:
+        """m_s = sum_k q_k d_sk, by base model."""
+        return [_row_products(self.proba, d) for d in self.distances]
+
+    @cached_property
+    def _confusion(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """1 - q_k; o_k = q_k / (1 - q_k), 0 for the label; and the sum of o_k."""
+        complement = _complement(self.proba).astype(np.float64)
+        odds = self.proba / complement
+        odds.reshape(-1)[self.positions] = 0.0
+        return complement, odds, row_sums(odds)
+
+    @property
+    def by_confusion(self) -> NDArray[np.float64]:
+        """P(y | x) if all noise is confusion-dependent, q_y sum_{k != y} o_k."""
+        return self.own * self._confusion[2]
+
+    @cached_property
+    def confusion_slopes(self) -> list[NDArray[np.float64]]:
+        """Gradients of `by_confusion` for the weights, times -2.
+
+        With b_k = o_k / (1 - q_k) and b_y = 0, they are q_y sum_k o_k (d_sy - m_s) and
+        q_y sum_k b_k (d_sk - m_s) = q_y sum_k (o_k - q_k sum_{j != k} b_j) d_sk for k != y.
+        """
+        complement, odds, total = self._confusion
+        residual = odds - self.proba * _sum_of_others(odds / complement, self.proba)
+        residual -= self.proba * total[:, None]
+        residual.reshape(-1)[self.positions] += total
+        residual *= self.own[:, None]
+        return [_row_products(residual, d) for d in self.distances]
+
+
+def _row_products(values: NDArray, distances: NDArray) -> NDArray[np.float64]:
+    """Return the sum of the products of every row."""
+    if len(distances) == 1:
+        return (values @ distances[0].astype(values.dtype)).astype(np.float64)
+    return np.einsum("nk,nk->n", values, distances).astype(np.float64)
 
 
 class Choice(NamedTuple):
