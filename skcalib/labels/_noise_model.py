@@ -43,6 +43,7 @@ from ._constants import (
     BLOCK_ELEMENTS,
     FEWEST_OF_A_CLASS,
     LOG_ODDS,
+    MIN_GAIN_Z,
     MOST_CLASSES_OF_A_MATRIX,
     N_FOLDS,
     SHRINKAGE,
@@ -50,8 +51,10 @@ from ._constants import (
     STEPS,
 )
 
-# Bounds and tolerances of the search; they decide nothing.
-_SMALLEST_RATE, _LARGEST_RATE, _TINY, _TOLERANCE = 1e-6, 0.9, 1e-300, 1e-6
+# Bounds and tolerances of the search; they decide nothing. Gains are in nats per sample.
+_SMALLEST_RATE, _LARGEST_RATE, _TINY, _TOLERANCE, _NO_GAIN = 1e-6, 0.9, 1e-300, 1e-6, 1e-9
+# Of the ends of an interval, in log-odds.
+_FARTHEST_SHIFT, _SHIFT_TOLERANCE, _MOST_SECANTS = 20.0, 0.01, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +130,11 @@ def compute_excess(distances: NDArray | ByRows, rows: slice | NDArray) -> NDArra
     return np.minimum(block, LARGEST_DISTANCE, out=block)
 
 
-def compute_prior(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
+def compute_prior(
+    distances: list[NDArray], weights: NDArray[np.float64], out: NDArray | None = None
+) -> NDArray:
     """Return q, the probabilities by the log-linear pool before the label is observed."""
-    pooled = log_linear_pool(distances, weights)
+    pooled = log_linear_pool(distances, weights, out)
     pooled -= row_minima(pooled)[:, None]
     pooled *= -0.5
     proba = np.exp(pooled, out=pooled)
@@ -217,9 +222,11 @@ def _complement(prior: NDArray) -> NDArray:
     return np.maximum(np.where(top, row_sums(rest)[:, None], 1.0 - rest), 1e-35)
 
 
-def log_linear_pool(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
+def log_linear_pool(
+    distances: list[NDArray], weights: NDArray[np.float64], out: NDArray | None = None
+) -> NDArray:
     """Return the weighted sum of the distances; the last ones are those of class frequencies."""
-    total = distances[0] * distances[0].dtype.type(weights[0])
+    total = np.multiply(distances[0], distances[0].dtype.type(weights[0]), out=out)
     for distance, weight in zip(distances[1:], weights[1:]):
         if weight:
             total += distance * total.dtype.type(weight)
@@ -258,34 +265,40 @@ class LabelLikelihood:
         verified: NDArray[np.bool_],
     ) -> None:
         order = np.argsort(codes, kind="stable")  # one class after the other, for `_of_labels`
-        self.distances = take_rows(distances, order)
+        # One column after the other: numpy is slow where rows are short.
+        self.distances = [d if len(d) == 1 else np.take(d.T, order, axis=1).T for d in distances]
         self.codes, self.weight, self.verified = codes[order], weight[order], verified[order]
         self.n_classes = distances[0].shape[1]
         self.total = float(weight.sum())
         given, starts = np.unique(self.codes, return_index=True)
         self._rows_by_label = list(zip(given, map(slice, starts, [*starts[1:], len(codes)])))
         rows = np.arange(len(codes))
-        self._own = rows * self.n_classes + self.codes  # positions of the labels in flat arrays
+        self._own = rows, self.codes
         self._label_distances = [
-            np.broadcast_to(d, (len(codes), self.n_classes))[rows, self.codes].astype(np.float64)
+            np.broadcast_to(d, (len(codes), self.n_classes))[self._own].astype(np.float64)
             for d in self.distances
         ]
         self._prior_at: _Prior | None = None
+        self._proba: NDArray | None = None  # its memory, used again for other weights
         # Subtracted from the log-likelihood of all samples: 1/2 sum_s precision_s w_s^2.
         self._precision = np.array([compute_spread(d) ** 2 for d in self.distances]) / LOG_ODDS**2
 
     def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
         """Return the likelihood of some samples."""
         rows = np.flatnonzero(mask)
-        distances = take_rows(self.distances, rows)
-        return LabelLikelihood(distances, self.codes[rows], self.weight[rows], self.verified[rows])
+        return LabelLikelihood(
+            take_rows(self.distances, rows),
+            self.codes[rows],
+            self.weight[rows],
+            self.verified[rows],
+        )
 
     def _compute_prior(self, weights: NDArray[np.float64]) -> _Prior:
         """Return the prior; it is kept until the weights change, as each step needs it often."""
         if self._prior_at is None or not np.array_equal(self._prior_at.weights, weights):
-            proba = compute_prior(self.distances, weights)
-            own = proba.reshape(-1)[self._own].astype(np.float64)
-            self._prior_at = _Prior(weights, self.distances, proba, own, self._own)
+            self._proba = compute_prior(self.distances, weights, self._proba)
+            own = self._proba[self._own].astype(np.float64)
+            self._prior_at = _Prior(weights, self.distances, self._proba, own, self._own)
         return self._prior_at
 
     def log_likelihood(
@@ -377,10 +390,10 @@ class LabelLikelihood:
             if n_rates:
                 weights, rates, damping, value = self._joint_step(weights, rates, damping)
             else:
-                weights, damping, value = self._newton_step(weights, matrix, damping)
+                weights, damping, value = self._newton_step(weights, matrix, damping, noise=noise)
             if shrinkage is not None:
                 matrix, rate = self._matrix_step(weights, matrix, shrinkage)
-            if value - last < _TOLERANCE and step > 2:
+            if value - last < _TOLERANCE and step > (2 if shrinkage is not None else 0):
                 break
             last = value
         confusion_rate = 0.0
@@ -400,7 +413,13 @@ class LabelLikelihood:
         return uniform_matrix(uniform_rate, self.n_classes), confusion_rate
 
     def _newton_step(
-        self, weights: NDArray, matrix: NDArray, damping: float, confusion_rate: float = 0.0
+        self,
+        weights: NDArray,
+        matrix: NDArray,
+        damping: float,
+        confusion_rate: float = 0.0,
+        *,
+        noise: bool = True,
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return weights with a higher likelihood, the next step's damping, and the likelihood."""
         likelihood, scores = self._score(weights, matrix, confusion_rate)
@@ -408,7 +427,9 @@ class LabelLikelihood:
         def log_likelihood(weights: NDArray) -> float:
             return self.log_likelihood(weights, matrix, confusion_rate)
 
-        return self._ascend(weights, np.log(likelihood), scores, damping, log_likelihood)
+        information = None if noise else self._compute_prior(weights).information(self.weight)
+        each = np.log(likelihood)
+        return self._ascend(weights, each, scores, damping, log_likelihood, information)
 
     def _joint_step(
         self, weights: NDArray, rates: NDArray, damping: float
@@ -438,12 +459,13 @@ class LabelLikelihood:
         scores: list[NDArray[np.float64]],
         damping: float,
         log_likelihood: Callable[[NDArray], float],
+        information: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return parameters with a higher likelihood, the next step's damping, the likelihood.
 
         The parameters are the weights, and the rates if they move. The information matrix is the
-        mean outer product of the samples' gradients (Berndt, Hall, Hall, Hausman 1974). A
-        parameter stays at its bound where the gradient points beyond it.
+        mean outer product of the samples' gradients (Berndt, Hall, Hall, Hausman 1974) unless it
+        is known. A parameter stays at its bound where the gradient points beyond it.
         """
         n_weights = len(self.distances)
         lower, upper = np.zeros(len(x)), np.full(len(x), _LARGEST_RATE)
@@ -455,13 +477,17 @@ class LabelLikelihood:
         each = np.stack(scores)
         weighted = each * (self.weight / self.total)
         gradient = weighted.sum(axis=1) - penalty * x
-        information = weighted @ each.T + np.diag(penalty)
+        information = weighted @ each.T if information is None else information / self.total
+        information = information + np.diag(penalty)
         free = np.where(gradient < 0, x > lower, x < upper)
         for _ in range(8):
             damped = information[np.ix_(free, free)]
             damped = damped + np.diag(damping * np.diag(damped) + 1e-9)
+            step = np.linalg.solve(damped, gradient[free])
+            if step @ gradient[free] < _NO_GAIN:
+                break
             moved = x.copy()
-            moved[free] += np.linalg.solve(damped, gradient[free])
+            moved[free] += step
             moved = np.clip(moved, lower, upper)
             moved[n_weights:] *= min(_LARGEST_RATE / max(moved[n_weights:].sum(), _TINY), 1.0)
             there = log_likelihood(moved) - 0.5 * float(penalty @ moved**2)
@@ -529,7 +555,7 @@ class _Prior:
     distances: list[NDArray]
     proba: NDArray  # q_k, (n_samples, n_classes)
     own: NDArray[np.float64]  # q_y
-    positions: NDArray[np.intp]  # of q_y in `proba`, row after row
+    positions: tuple[NDArray[np.intp], NDArray[np.intp]]  # of q_y in `proba`
 
     @cached_property
     def weighted(self) -> list[NDArray]:
@@ -541,12 +567,23 @@ class _Prior:
         """m_s = sum_k q_k d_sk, by base model."""
         return [_row_products(self.proba, d) for d in self.distances]
 
+    def information(self, sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the information of the weights without noise, 1/4 sum of covariances of d."""
+        result = np.array(
+            [
+                [sample_weight @ _row_products(weighted, d) for d in self.distances]
+                for weighted in self.weighted
+            ]
+        )
+        means = np.stack(self.means)
+        return 0.25 * (result - (means * sample_weight) @ means.T)
+
     @cached_property
     def _confusion(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """1 - q_k; o_k = q_k / (1 - q_k), 0 for the label; and the sum of o_k."""
         complement = _complement(self.proba).astype(np.float64)
         odds = self.proba / complement
-        odds.reshape(-1)[self.positions] = 0.0
+        odds[self.positions] = 0.0
         return complement, odds, row_sums(odds)
 
     @property
@@ -564,7 +601,7 @@ class _Prior:
         complement, odds, total = self._confusion
         residual = odds - self.proba * _sum_of_others(odds / complement, self.proba)
         residual -= self.proba * total[:, None]
-        residual.reshape(-1)[self.positions] += total
+        residual[self.positions] += total
         residual *= self.own[:, None]
         return [_row_products(residual, d) for d in self.distances]
 
@@ -595,52 +632,70 @@ def choose_noise_model(
     likelihood: LabelLikelihood, kinds: tuple[str, ...], *, compare: bool
 ) -> Choice:
     """Fit kinds of noise to the labels, and compare them by cross-validation."""
-    fits = {"uniform": likelihood.fit_uniform()}
-    n_classes = likelihood.n_classes
-    if (
-        "confusion-dependent" in kinds and n_classes > 2
-    ):  # with two, it is the same as uniform noise
-        fits["confusion-dependent"] = likelihood.fit_confusion_dependent(fits["uniform"])
+    uniform = likelihood.fit_uniform()
+    fits = {"uniform": uniform}
+    if "confusion-dependent" in kinds and likelihood.n_classes > 2:  # with two, it is uniform
+        fit = likelihood.fit_confusion_dependent(uniform)
+        if fit.confusion_rate:
+            fits["confusion-dependent"] = fit
     if "class-dependent" in kinds:
         # Flexible base models have learned wrong labels, and a fit that starts from few keeps few.
         # The second start trusts the base models: labels that they do not predict are wrong.
-        starts = fits["uniform"], likelihood.search_start(2.0, 0.3)
+        starts = uniform, likelihood.search_start(2.0, 0.3)
         fits["class-dependent"] = max(
             (likelihood.fit(start, SHRINKAGE) for start in starts), key=_preference
         )
     fits = {kind: fit for kind, fit in fits.items() if kind == "uniform" or fit.rate < 0.5}
     if len(fits) == 1 or not compare:
         return Choice(fits, {}, {})
-    left_out, weight = _cross_validate(likelihood, fits), likelihood.weight / likelihood.total
-    mean = {name: float(weight @ values) for name, values in left_out.items()}
-    simple = left_out[max(("uniform", "matrix scaling"), key=mean.__getitem__)]
-    gain_z = {}
-    for kind in fits.keys() - {"uniform"}:
-        gain = float(weight @ (left_out[kind] - simple))
-        error = np.sqrt(weight @ (left_out[kind] - simple - gain) ** 2 / likelihood.total)
-        gain_z[kind] = gain / max(float(error), _TINY)
-    return Choice(fits, mean, gain_z)
+    folds, weight = _Folds(likelihood, uniform), likelihood.weight / likelihood.total
+    left_out = {kind: folds.score_noise(fit, kind) for kind, fit in fits.items()}
+    simple, others = left_out["uniform"], fits.keys() - {"uniform"}
+    gain_z = {kind: folds.compare(left_out[kind], simple) for kind in others}
+    # Matrix scaling, which takes longest, has no say where no kind of noise beats the uniform one.
+    if max(gain_z.values()) > MIN_GAIN_Z:
+        left_out["matrix scaling"] = folds.score_matrix_scaling()
+        if weight @ left_out["matrix scaling"] > weight @ simple:
+            simple = left_out["matrix scaling"]
+            gain_z = {
+                kind: min(z, folds.compare(left_out[kind], simple)) for kind, z in gain_z.items()
+            }
+    return Choice(fits, {name: float(weight @ each) for name, each in left_out.items()}, gain_z)
 
 
-def _cross_validate(
-    likelihood: LabelLikelihood, fits: dict[str, FittedNoiseModel]
-) -> dict[str, NDArray[np.float64]]:
-    """Return log-likelihoods of labels left out, by every kind of noise."""
-    n_samples = len(likelihood.codes)
-    result = {name: np.empty(n_samples) for name in (*fits, "matrix scaling")}
-    fold = np.random.default_rng(0).integers(0, N_FOLDS, n_samples)
-    for number in range(N_FOLDS):
-        held = fold == number
-        if not held.any():
-            continue
-        train, test = likelihood.part(~held), likelihood.part(held)
-        for kind, start in fits.items():
-            shrinkage = SHRINKAGE if kind == "class-dependent" else None
-            fit = train.fit(start, shrinkage)
-            result[kind][held] = test.log_likelihoods(fit.weights, fit.matrix, fit.confusion_rate)
-            if kind == "uniform":
-                result["matrix scaling"][held] = _fit_matrix_scaling(train, test, fit)
-    return result
+class _Folds:
+    """Training and left-out samples of the folds, and log-likelihoods of labels left out."""
+
+    def __init__(self, likelihood: LabelLikelihood, uniform: FittedNoiseModel) -> None:
+        self.likelihood, self.uniform = likelihood, uniform
+        fold = np.random.default_rng(0).integers(0, N_FOLDS, len(likelihood.codes))
+        self.parts = [
+            (held, likelihood.part(~held), likelihood.part(held))
+            for held in (fold == number for number in range(N_FOLDS))
+            if held.any()
+        ]
+
+    def score_noise(self, start: FittedNoiseModel, kind: str) -> NDArray[np.float64]:
+        """Return log-likelihoods by a kind of noise; its fits start from that to all samples."""
+        result = np.empty(len(self.likelihood.codes))
+        for held, train, test in self.parts:
+            fit = train.fit(start, SHRINKAGE if kind == "class-dependent" else None)
+            result[held] = test.log_likelihoods(fit.weights, fit.matrix, fit.confusion_rate)
+        return result
+
+    def score_matrix_scaling(self) -> NDArray[np.float64]:
+        """Return log-likelihoods by matrix scaling of the pooled scores."""
+        result = np.empty(len(self.likelihood.codes))
+        for held, train, test in self.parts:
+            result[held] = _fit_matrix_scaling(train, test, train.fit(self.uniform, None))
+        return result
+
+    def compare(self, better: NDArray[np.float64], simple: NDArray[np.float64]) -> float:
+        """Return the mean gain of labels left out in standard errors."""
+        weight, gain = self.likelihood.weight / self.likelihood.total, better - simple
+        mean = float(weight @ gain)
+        error = np.sqrt(weight @ (gain - mean) ** 2 / self.likelihood.total)
+        return mean / max(float(error), _TINY)
 
 
 def _fit_matrix_scaling(
@@ -681,7 +736,8 @@ def _scale_by_matrix(
     n_classes = scores.shape[1]
     matrix, offset = x[: -1 - n_classes].reshape(n_classes, n_classes), x[-1 - n_classes : -1]
     rate = expit(x[-1])
-    prior = compute_prior([scores @ (-2.0 * matrix) - 2.0 * offset], np.ones(1))
+    distances = (-2.0 * matrix.T @ scores.T - 2.0 * offset[:, None]).T
+    prior = compute_prior([distances], np.ones(1))
     own = prior[np.arange(len(codes)), codes]
     likelihood = (1.0 - rate) * own + rate / (n_classes - 1) * (1.0 - own)
     return prior, own, np.maximum(likelihood, _TINY)
@@ -746,34 +802,53 @@ def compute_rate_interval(
         )
         return matrix / total, confusion_odds / (confusion_odds + total[0, 0])
 
-    ends = []
-    for direction in (-1.0, 1.0):
+    def find_end(direction: float) -> float:
+        """Return the rate at which the log-likelihood has fallen by what is allowed."""
         weights = fit.weights
 
-        def is_likely(shift: float) -> bool:
-            nonlocal weights  # start from those of the last call
-            (matrix, confusion_rate), damping = scaled(shift), 0.1
+        def excess(shift: float) -> float:
+            """Return the root of the fall less that of what is allowed: nearly a straight line."""
+            nonlocal weights  # start from those of the last likely call
+            (matrix, confusion_rate), moved, damping = scaled(direction * shift), weights, 0.1
             for _ in range(3):
-                weights, damping, value = likelihood._newton_step(
-                    weights, matrix, damping, confusion_rate
+                moved, damping, value = likelihood._newton_step(
+                    moved, matrix, damping, confusion_rate
                 )
-            return value > best - allowed
+            if value > best - allowed:
+                weights = moved
+            return float(np.sqrt(max(best - value, 0.0)) - np.sqrt(allowed))
 
-        # Double the step, from about one standard error of the log-odds, then bisect.
-        step = 1.0 / np.sqrt(max(likelihood.total * fit.rate, 1.0))
-        inside, outside = 0.0, step
-        while outside < 20.0 and is_likely(direction * outside):
-            inside, step = outside, 2.0 * step
-            outside += step
-        for _ in range(5):
-            middle = 0.5 * (inside + outside)
-            if is_likely(direction * middle):
-                inside = middle
-            else:
-                outside = middle
-        matrix, confusion_rate = scaled(direction * outside)
-        ends.append(1.0 - (1.0 - confusion_rate) * float(frequency @ np.diag(matrix)))
-    return ends[0], ends[1]
+        standard_error = 1.0 / np.sqrt(max(likelihood.total * fit.rate, 1.0))
+        shift = _find_root(excess, -float(np.sqrt(allowed)), 2.0 * standard_error)
+        matrix, confusion_rate = scaled(direction * shift)
+        return 1.0 - (1.0 - confusion_rate) * float(frequency @ np.diag(matrix))
+
+    return find_end(-1.0), find_end(1.0)
+
+
+def _find_root(function: Callable[[float], float], at_zero: float, step: float) -> float:
+    """Return where a rising function is 0, at most `_FARTHEST_SHIFT`, by secants and halves.
+
+    It is `at_zero` < 0 at 0, and `step` is about where it becomes positive.
+    """
+    inside, below, outside = 0.0, at_zero, step
+    while (above := function(outside)) < 0.0:
+        if outside >= _FARTHEST_SHIFT:
+            return outside
+        slope = max(above - below, _TINY) / (outside - inside)
+        inside, below = outside, above
+        outside = min(outside + min(-1.1 * above / slope, 2.0 * outside), _FARTHEST_SHIFT)
+    for number in range(_MOST_SECANTS):
+        part = 0.5 if number % 2 else below / (below - above)
+        middle = inside + part * (outside - inside)
+        value = function(middle)
+        if abs(value) < -_SHIFT_TOLERANCE * at_zero:
+            return middle
+        if value < 0.0:
+            inside, below = middle, value
+        else:
+            outside, above = middle, value
+    return outside
 
 
 def compute_least_rate(
@@ -796,6 +871,4 @@ def compute_least_rate(
 
 def fit_without_noise(likelihood: LabelLikelihood, fit: FittedNoiseModel) -> FittedNoiseModel:
     """Return the most likely weights where no label is wrong."""
-    # Start from the weights of the fit with noise, and from unsure base models.
-    fits = [likelihood.fit(start, None, noise=False) for start in (fit, likelihood.search_start())]
-    return max(fits, key=lambda fit: fit.log_likelihood)
+    return likelihood.fit(fit, None, noise=False)
