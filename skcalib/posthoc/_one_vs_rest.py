@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import gen_batches
 
 from ..metrics._temperature_fit import best_uniform_weight, uniform_prior
 from ..utils._backends import compute_log_bins
@@ -375,6 +376,7 @@ _MOST_ROUNDS = 30
 # of the farthest that a step may move a margin, and what keeps a curvature invertible.
 _MOST_STEPS, _MOST_HALVES, _LEAST_GAIN, _FARTHEST = 100, 30, 1e-11, 30.0
 _RIDGE, _TINY = 1e-12, 1e-300
+_ELEMENTS = 2**15  # of a batch of classes
 _TOLERANCE = 1e-5
 # Largest slope at the start of a search, by a standard deviation of the column.
 _LARGEST_START = 10.0
@@ -467,6 +469,31 @@ class BetaCalibration(OneVsRestCalibrator):
         self.input = input
         self.classes = classes
 
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        if self.mix_uniform:
+            super()._fit(scores, y, sample_weight)
+            return
+        values, design, self.calibrators_ = self._values(scores), _DESIGNS[self.parameters], []
+        weight = np.ones(len(values)) if sample_weight is None else sample_weight
+        theta, slopes = self._start()
+        # Several classes at a time where samples are few.
+        columns = np.array(self._columns())
+        for batch in gen_batches(len(columns), max(_ELEMENTS // len(values), 1)):
+            chosen = columns[batch]
+            features = self._features(values[:, chosen].T)
+            positive = y == chosen[:, np.newaxis]
+            found = _fit_regressions(design @ features, positive, weight, theta, slopes) @ design
+            self.calibrators_ += [BetaMap(*row) for row in found.tolist()]
+
+    def _start(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the identity, a = b = 1 and c = 0, or the nearest map, and what is no intercept.
+
+        The bounds of a and b are 0; c is free.
+        """
+        design = _DESIGNS[self.parameters]
+        theta = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
+        return theta, design[:, 0] + design[:, 1] > 0
+
     def _fit_class(
         self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BetaMap:
@@ -476,38 +503,37 @@ class BetaCalibration(OneVsRestCalibrator):
     def _class_sums(
         self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray
     ) -> Any:
-        of_features = sample_weight * self._features(values)[:, :2].T
+        of_features = sample_weight * self._features(values)[:2]
         summands = np.where(positive, sample_weight, 0), sample_weight, *of_features
         return compute_log_bins(values, np.array(summands), are_proba=self.input == "proba")
 
     def _fit_sums(self, sums: Any) -> BetaMap:
         positives, total, *of_features = sums.sums
         bin_index, positive, weight = as_samples(np.arange(len(total)), positives, total)
-        features = np.column_stack([*(of_features / total), np.ones_like(total)])
-        return self._fit_features(features[bin_index], positive, weight)
+        features = np.stack([*(of_features / total), np.ones_like(total)])
+        return self._fit_features(features[:, bin_index], positive, weight)
 
     def _fit_features(
         self, features: NDArray, positive: NDArray[np.bool_], weight: NDArray
     ) -> BetaMap:
         design = _DESIGNS[self.parameters]
-        # One column per parameter: the logit is columns @ theta.
-        columns = features @ design.T
-        # Start at the identity, a = b = 1 and c = 0, or the nearest map of the parametrization.
-        theta = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
-        # a and b are bounded by 0; c is free.
-        slopes = design[:, 0] + design[:, 1] > 0
+        # One row per parameter: the logit is theta @ rows.
+        rows = design @ features
+        theta, slopes = self._start()
+
+        def fit(weight: NDArray, theta: NDArray) -> NDArray[np.float64]:
+            return _fit_regressions(rows[np.newaxis], positive, weight, theta, slopes)[0]
+
         if not self.mix_uniform:
-            return BetaMap(
-                *map(float, _fit_regression(columns, positive, weight, theta, slopes) @ design)
-            )
+            return BetaMap(*(fit(weight, theta) @ design).tolist())
         n, k = weight.sum(), len(self.classes_)
         chance = np.where(positive, 1 / k, 1 - 1 / k)
         # EM: r is the posterior probability that a label comes from the map, and not from the
         # uniform component.
         uniform_weight, r = uniform_prior(n), np.ones(len(weight))
         for _ in range(_MOST_ROUNDS):
-            theta, before = _fit_regression(columns, positive, weight * r, theta, slopes), theta
-            of_label = expit(np.where(positive, 1, -1) * (columns @ theta))
+            theta, before = fit(weight * r, theta), theta
+            of_label = expit(np.where(positive, 1, -1) * (theta @ rows))
             uniform_weight = best_uniform_weight(of_label, chance, weight / n, n, uniform_weight)
             mapped = (1 - uniform_weight) * of_label
             r = mapped / (mapped + uniform_weight * chance)
@@ -518,17 +544,20 @@ class BetaCalibration(OneVsRestCalibrator):
 
     def _map_class(self, learned: BetaMap, values: NDArray) -> NDArray:
         *theta, weight = learned
-        return (1 - weight) * expit(self._features(values) @ np.array(theta)) + weight / len(
+        return (1 - weight) * expit(np.array(theta) @ self._features(values)) + weight / len(
             self.classes_
         )
 
     def _features(self, values: NDArray) -> NDArray[np.float64]:
-        """Return log p, -log(1 - p) and 1, for probabilities p or their log-odds."""
+        """Return log p, -log(1 - p) and 1, for probabilities p or their log-odds.
+
+        They are an axis before that of the samples.
+        """
         if self.input == "proba":
             p = np.clip(values, SMALLEST, 1 - SMALLEST)
-            return np.column_stack([np.log(p), -np.log1p(-p), np.ones_like(p)])
+            return np.stack([np.log(p), -np.log1p(-p), np.ones_like(p)], axis=-2)
         of_p, of_rest = log_expit(values), -log_expit(-values)
-        return np.column_stack([of_p, of_rest, np.ones_like(of_p)])
+        return np.stack([of_p, of_rest, np.ones_like(of_p)], axis=-2)
 
     def _formula_of_class(self, learned: BetaMap) -> dict[str, Any]:
         a, b, c, weight = learned
@@ -536,74 +565,109 @@ class BetaCalibration(OneVsRestCalibrator):
         return {"kind": "beta", "a": a, "b": b, "c": c, "w": weight, "zero": zero}
 
 
-def _fit_regression(
-    columns: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray
-) -> NDArray:
-    """Return the theta of least log-loss of expit(columns @ theta), with `slopes` >= 0.
+def _fit_regressions(
+    rows: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray
+) -> NDArray[np.float64]:
+    """Return the theta of least log-loss of expit(theta @ rows), with `slopes` >= 0, of every map.
 
-    Columns that vary by no more than rounding say nothing: beside an intercept, their slopes are
-    0.
+    `rows` are (n_maps, n_parameters, n_samples). Rows that vary by no more than rounding say
+    nothing: beside an intercept, their slopes are 0.
     """
     fraction = weight / weight.sum()
-    # Of columns of any scale, steps are about 1: they get the standard deviation 1 and, beside an
+    # Of rows of any scale, steps are about 1: they get the standard deviation 1 and, beside an
     # intercept, the mean 0.
-    scale = np.where(slopes, np.maximum(columns.std(axis=0), FLOAT32_ROUNDING), 1.0)
-    center, varied = np.zeros(len(scale)), slopes
+    scale = np.where(slopes, np.maximum(rows.std(axis=2), FLOAT32_ROUNDING), 1.0)
+    center, varied = np.zeros_like(scale), np.broadcast_to(slopes, scale.shape)
     if not slopes.all():
-        center = np.where(slopes, fraction @ columns, 0.0)
-        varied = slopes & (np.ptp(columns, axis=0) > FLOAT32_ROUNDING)
-    columns = (columns - center) / scale
-    start = np.where(slopes & ~varied, 0.0, start)
-    start = np.where(slopes, np.minimum(start * scale, _LARGEST_START), start + start @ center)
-
+        center = np.where(slopes, rows @ fraction, 0.0)
+        varied = slopes & (np.ptp(rows, axis=2) > FLOAT32_ROUNDING)
     # log(1 + exp(-margin)), of a margin that has the sign of the outcome.
-    signed = columns * np.where(positive, 1.0, -1.0)[:, np.newaxis]
-    theta = _minimize_logistic_loss(signed, fraction, start, slopes, varied)
-    theta = theta / scale
-    return np.where(slopes, theta, theta - theta @ center)
+    signed = (rows - center[:, :, np.newaxis]) / scale[:, :, np.newaxis]
+    signed *= np.where(positive, 1.0, -1.0)[..., np.newaxis, :]
+    theta = np.where(slopes & ~varied, 0.0, start)
+    shift = (theta * center).sum(axis=1, keepdims=True)
+    theta = np.where(slopes, np.minimum(theta * scale, _LARGEST_START), theta + shift)
+    theta = _minimize_logistic_losses(signed, fraction, theta, slopes, varied) / scale
+    return np.where(slopes, theta, theta - (theta * center).sum(axis=1, keepdims=True))
 
 
-def _minimize_logistic_loss(
-    columns: NDArray, fraction: NDArray, theta: NDArray, slopes: NDArray, varied: NDArray
+def _minimize_logistic_losses(
+    rows: NDArray, fraction: NDArray, theta: NDArray, slopes: NDArray, varied: NDArray
 ) -> NDArray[np.float64]:
-    """Return the theta of least ``fraction @ log(1 + exp(-columns @ theta))``, `slopes` >= 0.
+    """Return the theta of least ``fraction @ log(1 + exp(-theta @ rows))``, `slopes` >= 0.
 
-    Newton's steps to the least value of a quadratic with the same bounds. A step that moves no
-    margin by more than 1 lowers the loss, whose curvature it changes by less than a factor of e.
-    Others are halved until the loss falls.
+    Newton's steps to the least value of a quadratic with the same bounds, for all maps at once
+    until they are found. A step that moves no margin by more than 1 lowers the loss, whose
+    curvature it changes by less than a factor of e. Others are halved until the loss falls.
     """
-
-    def compute_loss(margin: NDArray) -> float:
-        return float(fraction @ np.logaddexp(0, -margin))
-
-    bounded = np.flatnonzero(slopes & varied)
-    margin = columns @ theta
+    free, bounded, diagonal = ~slopes | varied, slopes & varied, np.arange(theta.shape[1])
+    active, margin = np.arange(len(theta)), _products(theta, rows)
     for _ in range(_MOST_STEPS):
         wrong = expit(-margin)
         weight = fraction * wrong
-        gradient = -(weight @ columns)
-        curvature = (columns * (weight * (1 - wrong))[:, np.newaxis]).T @ columns
-        # The ridge keeps it invertible where columns are alike.
-        curvature[np.diag_indices(len(theta))] += _RIDGE * np.trace(curvature) + _TINY
-        step = _step_within_bounds(gradient, curvature, theta, ~slopes | varied, bounded)
-        change = columns @ step
-        farthest = max(change.max(), -change.min())
-        gain = -float(gradient @ step)
-        if farthest > 1:
-            # Where all margins are far from 0, the curvature is none, and the step without an end.
-            size = min(1.0, (_FARTHEST + np.abs(margin).max()) / farthest)
-            step, change = size * step, size * change
-            loss = compute_loss(margin)
-            for _ in range(_MOST_HALVES):
-                gain = loss - compute_loss(margin + change)
-                if gain >= 0:
-                    break
-                step, change = step / 2, change / 2
-        theta, margin = theta + step, margin + change
+        gradient = -(rows @ weight[:, :, np.newaxis])[:, :, 0]
+        curvature = (rows * (weight * (1 - wrong))[:, np.newaxis]) @ rows.transpose(0, 2, 1)
+        # The ridge keeps it invertible where rows are alike.
+        trace = np.trace(curvature, axis1=1, axis2=2)
+        curvature[:, diagonal, diagonal] += _RIDGE * trace[:, np.newaxis] + _TINY
+        step = _steps_within_bounds(
+            gradient, curvature, theta[active], free[active], bounded[active]
+        )
+        change = _products(step, rows)
+        farthest = np.maximum(change.max(axis=1), -change.min(axis=1))
+        gain = -(gradient * step).sum(axis=1)
+        far = np.flatnonzero(farthest > 1)
+        if len(far):
+            size, gain[far] = _shorten_steps(margin[far], change[far], farthest[far], fraction)
+            step[far] *= size
+            change[far] *= size
+        theta[active] += step
         # What is left to gain is of the order of the square.
-        if gain <= _LEAST_GAIN:
+        left = gain > _LEAST_GAIN
+        if not left.any():
             break
+        margin += change
+        if not left.all():
+            active, margin, rows = active[left], margin[left], rows[left]
     return theta
+
+
+def _products(theta: NDArray, rows: NDArray) -> NDArray[np.float64]:
+    """Return theta @ rows of every map."""
+    return (theta[:, np.newaxis] @ rows)[:, 0]
+
+
+def _shorten_steps(
+    margin: NDArray, change: NDArray, farthest: NDArray, fraction: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the parts of steps that lower the losses, one per row, and by how much."""
+
+    def compute_losses(margin: NDArray) -> NDArray[np.float64]:
+        return np.logaddexp(0, -margin) @ fraction
+
+    # Where all margins are far from 0, the curvature is none, and the step without an end.
+    size = np.minimum(1.0, (_FARTHEST + np.abs(margin).max(axis=1)) / farthest)[:, np.newaxis]
+    losses = compute_losses(margin)
+    for _ in range(_MOST_HALVES):
+        gain = losses - compute_losses(margin + size * change)
+        worse = gain < 0
+        if not worse.any():
+            break
+        size[worse] /= 2
+    return size, gain
+
+
+def _steps_within_bounds(
+    gradient: NDArray, curvature: NDArray, theta: NDArray, free: NDArray, bounded: NDArray
+) -> NDArray[np.float64]:
+    """Return what `_step_within_bounds` does, of every map; most steps meet no bound."""
+    step = -np.linalg.solve(curvature, gradient[:, :, np.newaxis])[:, :, 0]
+    outside = ~free.all(axis=1) | ((theta + step < 0) & bounded).any(axis=1)
+    for k in np.flatnonzero(outside):
+        step[k] = _step_within_bounds(
+            gradient[k], curvature[k], theta[k], free[k], np.flatnonzero(bounded[k])
+        )
+    return step
 
 
 def _step_within_bounds(
