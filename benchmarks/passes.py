@@ -21,6 +21,8 @@ from sklearn.metrics import log_loss
 from benchmarks._timing import least_seconds, peak_bytes, speed_options
 from benchmarks.papers.tables import csv_table
 from skcalib import metrics, posthoc
+from skcalib.datasets import flip_labels
+from skcalib.labels import LabelIssueFinder
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks/passes_results.json"
@@ -79,6 +81,14 @@ def paths(size: Callable[[int], int]) -> Iterator[tuple]:
         fit = partial(getattr(posthoc, name)(input="proba").fit, proba, y)
         bound = partial(one_pass, proba)
         yield f"``{name}.fit``", f"{len(y)} x 10", PASS, bound, fit, proba.nbytes
+    y, proba = data(size(30_000), 10)
+    proba = proba**2 / (proba**2).sum(axis=1, keepdims=True)  # sure of most of its answers
+    y = (proba.cumsum(axis=1) > np.random.default_rng(1).random((len(y), 1))).argmax(axis=1)
+    y = flip_labels(y, fraction=0.1, random_state=0)[0]
+    fit = partial(LabelIssueFinder("precomputed").fit, proba, y)
+    bound = repeat(partial(one_pass, proba), 10)
+    row = "``LabelIssueFinder.fit``, ready probabilities"
+    yield row, f"{len(y)} x 10", PASS, bound, fit, proba.nbytes, 10
     y, proba = data(1000, 10)
     models = {"first": proba, "second": data(1000, 10)[1][::-1]}
     compare = partial(

@@ -27,7 +27,7 @@ scaling, they have none. The likelihood of labels left out decides between the f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -385,15 +385,19 @@ class LabelLikelihood:
         rates = np.array([uniform_rate, start.confusion_rate])[:n_rates]
         if not noise:
             matrix = uniform_matrix(1e-12, self.n_classes)
-        rate, last = 0.0, -np.inf
+        rate, last, is_fitted = 0.0, -np.inf, start.log_likelihood > -np.inf
         for step in range(STEPS):
-            if n_rates:
+            if n_rates and (step or is_fitted):
                 weights, rates, damping, value = self._joint_step(weights, rates, damping)
             else:
-                weights, damping, value = self._newton_step(weights, matrix, damping, noise=noise)
+                # Without the rates at first: where the base models contradict most labels, their
+                # weights become 0, while a rate above one half would explain that as well.
+                weights, damping, value = self._newton_step(
+                    weights, matrix, damping, start.confusion_rate if noise else 0.0, noise=noise
+                )
             if shrinkage is not None:
                 matrix, rate = self._matrix_step(weights, matrix, shrinkage)
-            if value - last < _TOLERANCE and step > (2 if shrinkage is not None else 0):
+            if value - last < _TOLERANCE and step > (2 if shrinkage is not None else 1):
                 break
             last = value
         confusion_rate = 0.0
@@ -449,8 +453,10 @@ class LabelLikelihood:
             return self.log_likelihood(x[:n_weights], *self._split_rates(x[n_weights:]))
 
         start = np.append(weights, rates)
-        x, *rest = self._ascend(start, np.log(likelihood), scores, damping, log_likelihood)
-        return x[:n_weights], x[n_weights:], *rest
+        x, damping, value = self._ascend(
+            start, np.log(likelihood), scores, damping, log_likelihood
+        )
+        return x[:n_weights], x[n_weights:], damping, value
 
     def _ascend(
         self,
@@ -491,8 +497,13 @@ class LabelLikelihood:
             moved = np.clip(moved, lower, upper)
             moved[n_weights:] *= min(_LARGEST_RATE / max(moved[n_weights:].sum(), _TINY), 1.0)
             there = log_likelihood(moved) - 0.5 * float(penalty @ moved**2)
-            if there > here:
-                return moved, 0.2 * damping, there
+            gained = (there - here) / (0.5 * float(step @ gradient[free]))  # 1 if quadratic
+            if gained > 0.0:
+                if gained > 0.75:
+                    damping *= 0.2
+                elif gained < 0.25:
+                    damping = 4.0 * max(damping, 0.1)
+                return moved, damping, there
             damping = 5.0 * max(damping, 1e-3)
         return x, damping, here
 
@@ -636,7 +647,8 @@ def choose_noise_model(
     fits = {"uniform": uniform}
     if "confusion-dependent" in kinds and likelihood.n_classes > 2:  # with two, it is uniform
         fit = likelihood.fit_confusion_dependent(uniform)
-        if fit.confusion_rate:
+        # One parameter more has to gain one unit (Akaike), or labels left out lose by it.
+        if likelihood.total * (fit.log_likelihood - uniform.log_likelihood) > 1.0:
             fits["confusion-dependent"] = fit
     if "class-dependent" in kinds:
         # Flexible base models have learned wrong labels, and a fit that starts from few keeps few.
@@ -649,7 +661,7 @@ def choose_noise_model(
     if len(fits) == 1 or not compare:
         return Choice(fits, {}, {})
     folds, weight = _Folds(likelihood, uniform), likelihood.weight / likelihood.total
-    left_out = {kind: folds.score_noise(fit, kind) for kind, fit in fits.items()}
+    left_out = folds.score_noise(fits)
     simple, others = left_out["uniform"], fits.keys() - {"uniform"}
     gain_z = {kind: folds.compare(left_out[kind], simple) for kind in others}
     # Matrix scaling, which takes longest, has no say where no kind of noise beats the uniform one.
@@ -664,29 +676,33 @@ def choose_noise_model(
 
 
 class _Folds:
-    """Training and left-out samples of the folds, and log-likelihoods of labels left out."""
+    """Log-likelihoods of labels left out of the fits."""
 
     def __init__(self, likelihood: LabelLikelihood, uniform: FittedNoiseModel) -> None:
         self.likelihood, self.uniform = likelihood, uniform
-        fold = np.random.default_rng(0).integers(0, N_FOLDS, len(likelihood.codes))
-        self.parts = [
-            (held, likelihood.part(~held), likelihood.part(held))
-            for held in (fold == number for number in range(N_FOLDS))
-            if held.any()
-        ]
 
-    def score_noise(self, start: FittedNoiseModel, kind: str) -> NDArray[np.float64]:
-        """Return log-likelihoods by a kind of noise; its fits start from that to all samples."""
-        result = np.empty(len(self.likelihood.codes))
-        for held, train, test in self.parts:
-            fit = train.fit(start, SHRINKAGE if kind == "class-dependent" else None)
-            result[held] = test.log_likelihoods(fit.weights, fit.matrix, fit.confusion_rate)
+    def _iter_parts(self) -> Iterator[tuple[NDArray[np.bool_], LabelLikelihood, LabelLikelihood]]:
+        """Yield which samples are left out, the others, and those."""
+        fold = np.random.default_rng(0).integers(0, N_FOLDS, len(self.likelihood.codes))
+        for number in range(N_FOLDS):
+            held = fold == number
+            if held.any():
+                yield held, self.likelihood.part(~held), self.likelihood.part(held)
+
+    def score_noise(self, starts: dict[str, FittedNoiseModel]) -> dict[str, NDArray[np.float64]]:
+        """Return log-likelihoods by kinds of noise; fits start from those to all samples."""
+        result = {kind: np.empty(len(self.likelihood.codes)) for kind in starts}
+        for held, train, test in self._iter_parts():
+            for kind, start in starts.items():
+                fit = train.fit(start, SHRINKAGE if kind == "class-dependent" else None)
+                noise = fit.matrix, fit.confusion_rate
+                result[kind][held] = test.log_likelihoods(fit.weights, *noise)
         return result
 
     def score_matrix_scaling(self) -> NDArray[np.float64]:
         """Return log-likelihoods by matrix scaling of the pooled scores."""
         result = np.empty(len(self.likelihood.codes))
-        for held, train, test in self.parts:
+        for held, train, test in self._iter_parts():
             result[held] = _fit_matrix_scaling(train, test, train.fit(self.uniform, None))
         return result
 

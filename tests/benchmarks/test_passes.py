@@ -5,6 +5,20 @@ import json
 from benchmarks.passes import PAGE, RESULTS, page
 
 ROWS = json.loads(RESULTS.read_text())
+# The most times the bound, where a path keeps it.
+LIMITS = {
+    ("``refined_log_loss``", "50000 x 1000"): 12,
+    ("``refined_log_loss``", "200000 x 10"): 12,
+    ("``score_decomposition``", "200000 x 10"): 20,
+    ("``expected_calibration_error``", "50000 x 1000"): 1.5,
+    ("``expected_calibration_error``", "200000 x 10"): 1.5,
+    ("``BetaCalibration.fit``", "30000 x 10"): 250,
+    ("``EnsembleTemperatureScaling.fit``", "30000 x 10"): 300,
+    ("``LabelIssueFinder.fit``, ready probabilities", "30000 x 10"): 600,
+    ("``compare_calibration`` by log-loss", "1000 x 10, 99 resamples"): 120,
+    ("``PostHocCalibratedClassifier.predict_proba``", "one row"): 3,
+    ("``IsotonicCalibration.predict_proba``", "one row, K = 1000"): 4,
+}
 
 
 def test_the_page_shows_the_results():
@@ -14,3 +28,9 @@ def test_the_page_shows_the_results():
 def test_the_metric_keeps_few_copies():
     copies = [row["memory"] for row in ROWS if "refined_log_loss" in row["path"]]
     assert max(copies) <= 2.5
+
+
+def test_paths_keep_their_limits():
+    ratios = {(row["path"], row["size"]): row["ratio"] for row in ROWS}
+    over = {path: ratios[path] for path, limit in LIMITS.items() if ratios[path] > limit}
+    assert not over

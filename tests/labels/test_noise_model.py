@@ -4,7 +4,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from skcalib.labels._constants import MIN_GAIN_Z
+from skcalib.labels._constants import MIN_GAIN_Z, STEPS
 from skcalib.labels._noise_model import (
     FittedNoiseModel,
     LabelLikelihood,
@@ -335,3 +335,33 @@ def test_the_likelihood_of_a_uniform_rate_is_that_of_its_matrix(n_classes):
     one = next(i for i in range(60) if not verified[i])
     posterior = prior[one] * matrix[:, codes[one]]
     np.testing.assert_allclose(of_all[0][one], posterior / posterior.sum())
+
+
+@pytest.mark.slow
+def test_nearly_every_fit_of_rates_ends_long_before_its_cap(monkeypatch):
+    steps, step = [], LabelLikelihood._ascend
+
+    def counted(self, *args):
+        steps[-1] += 1
+        return step(self, *args)
+
+    def fit(self, *args, **kwargs):
+        steps.append(0)
+        return search(self, *args, **kwargs)
+
+    search = LabelLikelihood.fit
+    monkeypatch.setattr(LabelLikelihood, "_ascend", counted)
+    monkeypatch.setattr(LabelLikelihood, "fit", fit)
+    rng = np.random.default_rng(0)
+    for seed in range(200):
+        scores = (1 + seed % 5) * rng.standard_normal((80, 3))
+        codes = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+        wrong = rng.random(80) < 0.1 * (seed % 4)
+        codes[wrong] = (codes[wrong] + 1) % 3
+        likelihood = _likelihood([-2.0 * scores, np.zeros((1, 3))], codes)
+        likelihood.fit_confusion_dependent(likelihood.fit_uniform())
+        fit_without_noise(likelihood, likelihood.search_start())
+    assert len(steps) == 1000
+    # Where the likelihood is nearly flat, a fit may take all steps: here 1 does.
+    assert np.mean(steps) < 8
+    assert np.quantile(steps, 0.995) <= 0.5 * STEPS
