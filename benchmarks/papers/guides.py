@@ -21,6 +21,7 @@ from sklearn.metrics import roc_auc_score
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 
+from . import guided as students
 from . import pretrained
 from .claims import DIRECTION, METRICS, about
 from .corruptions import corrupt_images
@@ -218,6 +219,7 @@ CLAIMS = (
     _risen("By a pre-trained guide, RMD rises with corruption and with label noise, from none to "
            "the worst (Fig. 1b).", method="severity 5"),
     _risen("By a pre-trained guide, it rises with every step of them.", method="smallest step"),
+    *students.CLAIMS,
 )  # fmt: skip
 
 FILES = (*IMAGE_FILES, STRONG)
@@ -232,6 +234,7 @@ STUDY = Study(
             severity, partial(values_tables, columns=[METRICS["rise"]]),
             settings=described(severity.__doc__),
         ),
+        **students.parts(guided, files=FILES, packages=(pretrained.PACKAGE,)),
     },
     CLAIMS,
     described(__doc__),

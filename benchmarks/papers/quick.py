@@ -51,7 +51,7 @@ N_TRAIN_IMAGES = 800
 SETTING = {
     "decay20": "U20", "decay100": "U20", "rmd20": "U20", "rmd100": "U20", "rmd_images": "U20",
     "gra_texts": "U20", "prio_losses": "20 %", "prio_images": "20 %", "prio": "redundant",
-    "guides_flips": "U20", "pruning": "U20",
+    "guides_flips": "U20", "guided_losses": "U20", "pruning": "U20",
 }  # fmt: skip
 
 

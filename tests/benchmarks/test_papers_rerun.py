@@ -175,7 +175,7 @@ def test_every_method_makes_a_step_on_the_stand_in(tmp_path):
     """An option that a loss no longer has is found here, not after an hour."""
     quick.write_stand_in(tmp_path)
     task = text_task(Clinc(tmp_path, tmp_path), 20, "U20", 0)
-    task.rotation = task.features
+    task.rotation = task.pretrained = task.features
     methods = list({id(m): m for part in PARTS.values() for m in part.order}.values())
     assert len(methods) > 30
     for method in methods:
