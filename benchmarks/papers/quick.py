@@ -49,8 +49,8 @@ N_TRAIN_TEXTS, N_VAL_TEXTS = 100, 30  # of every class, as in CLINC150 without i
 N_TRAIN_IMAGES = 800
 # The one setting of a part that is run; of the others, all.
 SETTING = {
-    "decay20": "U20", "decay100": "U20", "rmd20": "U20", "rmd100": "U20", "rmd_images": "U20",
-    "gra_texts": "U20", "prio_losses": "20 %", "prio_images": "20 %", "prio": "redundant",
+    "decay20": "U20", "decay100": "U20", "rmd20": "clean", "rmd100": "U20", "rmd_images": "U20",
+    "gra_texts": "clean", "prio_losses": "20 %", "prio_images": "20 %", "prio": "redundant",
     "guides_flips": "U20", "guided_losses": "U20", "pruning": "U20",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,6 +168,16 @@ def test_a_study_runs_without_data_and_stores_nothing(tmp_path, capsys, monkeypa
     assert {path: path.read_bytes() for path in results.RESULTS.iterdir()} == stored
     assert runner.MAX_CANDIDATES is None
     assert images.N_TRAIN == 4000
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # tiny sizes
+def test_a_part_takes_what_others_chose_in_the_same_run(capsys):
+    """The parameters of "after" are those that two other parts chose on clean labels."""
+    rmd, gra = (page.STUDIES[name] for name in ("rmd", "gra"))
+    pick = lambda study, *names: replace(study, parts={n: study.parts[n] for n in names})
+    quick.run({"rmd": pick(rmd, "rmd20"), "gra": pick(gra, "gra_texts", "after")}, n_seeds=1)
+    assert "[GRA], texts, after" in capsys.readouterr().out
 
 
 @pytest.mark.slow
