@@ -19,9 +19,8 @@ SAMPLES_OF_FIRST = 1.0
 PRICE = 1.0
 # A map of less weight is dropped, for speed: it hardly changes the mixture.
 LEAST_WEIGHT = 0.1
-# Standard deviations of the intercepts at the end, to average over, beside none; and that of the
-# slope which is fitted along for their evidence.
-INTERCEPT_SPREADS, SPREAD_OF_SLOPE = (0.3, 1.0, 3.0), 1.0
+# Standard deviations of the intercepts at the end, to average over, beside none.
+INTERCEPT_SPREADS = 0.3, 1.0, 3.0
 # Prior shift.
 # Average of sum_k (mean probability - class frequency)^2 / class frequency without any shift, from
 # miscalibration alone: benchmarks/prior_shift.py.

@@ -34,7 +34,6 @@ from ._constants import (
     PRICE,
     SAMPLES_OF_FIRST,
     SAMPLES_OF_ONE_SPLIT,
-    SPREAD_OF_SLOPE,
 )
 from ._linear import StructuredMatrixScaling, StructuredVectorScaling
 from ._linear_fit import Ridge
@@ -456,15 +455,12 @@ def _fit_intercept(
 ) -> NDArray[np.float64]:
     """Return the intercepts of all classes, averaged over how much they may differ from 0.
 
-    How much is decided by the probabilities `scaled` at the best temperature, beside which a slope
-    and intercepts may be needed; the intercepts returned are those of the probabilities `mixed`.
+    How much is decided by the probabilities `scaled` at the best temperature, beside which
+    intercepts may be needed; those returned are of the probabilities `mixed`.
     """
     log_scaled, log_mixed = compute_log_proba(scaled), compute_log_proba(mixed)
     # No intercepts, and intercepts at all, are as probable beforehand.
-    evidence = [
-        fit_shifts(log_scaled, y, weight, spread, SPREAD_OF_SLOPE)[1]
-        for spread in INTERCEPT_SPREADS
-    ]
+    evidence = [fit_shifts(log_scaled, y, weight, spread, 0.0)[1] for spread in INTERCEPT_SPREADS]
     posterior = softmax(np.append(evidence, np.log(len(evidence))))[:-1]
     intercept = np.zeros(mixed.shape[1])
     for spread, probability in zip(INTERCEPT_SPREADS, posterior):
