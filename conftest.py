@@ -193,17 +193,42 @@ def on_host(monkeypatch):
         monkeypatch.setattr(f"{room}.choose_device", lambda: "cpu")
 
 
+# What torch computes only after it has waited for a device: numbers, and sizes of results.
+WAITING = {"_local_scalar_dense", "equal", "nonzero", "masked_select", "_unique2", "unique_dim"}
+
+
 @pytest.fixture
 def trips():
-    """Return a list that gets the size of every tensor that is taken to the host."""
-    torch = pytest.importorskip("torch")
-    sizes = []
+    """Return a list that gets the size of whatever is taken to the host, tensor or number.
 
-    class Watch(torch.overrides.TorchFunctionMode):
+    One entry a transfer: an array made of what is there already is none. `item`, `bool`, `int`
+    and `float` of a tensor are one number each, and so are sizes that depend on values, such as
+    those of the rows of a mask.
+    """
+    torch = pytest.importorskip("torch")
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    sizes, on_host = [], [None]
+
+    class WatchTensors(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
-            if getattr(function, "__name__", "") in ("cpu", "numpy", "tolist"):
+            result = function(*args, **(kwargs or {}))
+            name = getattr(function, "__name__", "")
+            if name == "cpu":
+                on_host[0] = result
+            if name == "cpu" or (name in ("numpy", "tolist") and args[0] is not on_host[0]):
                 sizes.append(args[0].numel())
+            return result
+
+    class WatchNumbers(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            name = function.name().removeprefix("aten::").partition(".")[0]
+            masked = name in ("index", "index_put", "index_put_") and any(
+                place is not None and place.dtype == torch.bool for place in args[1]
+            )
+            if masked or name in WAITING:
+                sizes.append(1)
             return function(*args, **(kwargs or {}))
 
-    with Watch():
+    with WatchTensors(), WatchNumbers():
         yield sizes

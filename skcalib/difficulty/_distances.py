@@ -129,8 +129,10 @@ class ClassDistances:
             deviation = take_rows(minus_origin, label)
             deviation += X[rows]
             z = deviation @ projection
-            out[rows] += to_host(xp.einsum("ij,ij->i", z, take_rows(linear, label)))
-            out[rows] += to_host(xp.einsum("ij,ij,j->i", z, z, quadratic))
+            distances = place(out[rows])
+            distances += xp.einsum("ij,ij->i", z, take_rows(linear, label))
+            distances += xp.einsum("ij,ij,j->i", z, z, quadratic)
+            out[rows] = to_host(distances)
 
         for_blocks(fill, X, self._block_rows(self.form.projection.shape[1]))
         return self._not_negative(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,11 +92,12 @@ class GaussianStatistics:
         work = working_dtype(X.dtype) if work is None else work
         input_dtype = X.dtype if X.dtype.kind == "f" else work
         chunk_rows = min(max(BLOCK_ROWS, BLOCK_SIZE // X.shape[1]), BLOCK_MOST_ROWS)
+        _, place = get_back_end(X)
         total = replace(
             self,
-            # Changed in place below.
-            sums=self.sums.copy(),
-            scatter=self.scatter.copy(),
+            # Changed in place below, where the samples are.
+            sums=place(self.sums.copy()),
+            scatter=place(self.scatter.copy()),
             input_eps=max(self.input_eps, float(np.finfo(input_dtype).eps)),
             work_eps=max(self.work_eps, float(np.finfo(work).eps)),
         )
@@ -104,7 +106,7 @@ class GaussianStatistics:
             for rows in gen_batches(len(X), _CHUNKS_PER_PIECE * chunk_rows):
                 weight = None if sample_weight is None else sample_weight[rows]
                 total = total._with_piece(X[rows], codes[rows], weight, chunk_rows, work)
-        return total
+        return replace(total, sums=to_host(total.sums), scatter=to_host(total.scatter))
 
     def _with_piece(
         self,
@@ -114,12 +116,15 @@ class GaussianStatistics:
         chunk_rows: int,
         work: type[np.floating],
     ) -> GaussianStatistics:
-        """Add samples about the same references; change the caller's `sums` and `scatter`."""
+        """Add samples about the same references; change the caller's `sums` and `scatter`.
+
+        These are where the samples are.
+        """
         used = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
         placed = self._with_references_near(X, codes, used, chunk_rows, work)
         _, place = get_back_end(X)
         minus_reference = place(np.negative(placed.reference, dtype=work))
-        sums, scatter = place(placed.sums), place(placed.scatter)
+        sums, scatter = placed.sums, placed.scatter
 
         def chunk_sums(rows: slice) -> tuple[Any, Any]:
             if sample_weight is None:
@@ -138,9 +143,7 @@ class GaussianStatistics:
         for_blocks(chunk_sums, X, chunk_rows, add, blocks_at_once=1)
         count = self.count + np.bincount(codes[used], minlength=len(self.count))
         weight = self.weight + np.bincount(codes, sample_weight, minlength=len(self.weight))
-        return replace(
-            placed, count=count, weight=weight, sums=to_host(sums), scatter=to_host(scatter)
-        )
+        return replace(placed, count=count, weight=weight, sums=sums, scatter=scatter)
 
     def _with_references_near(
         self,
@@ -169,8 +172,9 @@ class GaussianStatistics:
                 reference[found] = sums[found] / count[found, None]
                 missing[found] = False
         apart = self._apart() & (np.bincount(codes[used], minlength=len(missing)) > 0)
-        offset = self.sums[apart] / self.weight[apart, None]
-        reference[apart] = self.reference[apart] + offset
+        if apart.any():
+            offset = to_host(self.sums[place(np.flatnonzero(apart))]) / self.weight[apart, None]
+            reference[apart] = self.reference[apart] + offset
         # Usually none moves: a comparison instead of a new matrix of all classes.
         if np.array_equal(reference, self.reference):
             return self
@@ -178,16 +182,18 @@ class GaussianStatistics:
 
     def _apart(self) -> NDArray[np.bool_]:
         """Return which classes have a mean far from their reference."""
-        if not self.weight.any() or not np.isfinite(self.scatter).all():
+        if not self.weight.any():
             return np.zeros(len(self.weight), dtype=bool)
+        xp, place = get_back_end(self.scatter)
         # If all references are a standard deviation off in every feature, the variance about them
         # is twice that about the means.
-        variance = np.diag(self.scatter) / self.total_weight
-        inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
+        variance = xp.diagonal(self.scatter) / self.total_weight
+        inverse = xp.where(variance > 0, 1.0 / xp.where(variance > 0, variance, 1.0), 0.0)
         # Then offset^2 / variance is 1/2 in each feature; the sums are weight times offset. An
         # overflow does no harm: sums are right whether references move or not.
-        squares = np.einsum("ij,ij,j->i", self.sums, self.sums, inverse)
-        return squares > 0.5 * len(variance) * self.weight**2
+        squares = xp.einsum("ij,ij,j->i", self.sums, self.sums, inverse)
+        apart = squares > place(0.5 * len(variance) * self.weight**2)
+        return to_host(apart & xp.isfinite(variance).all())
 
     def with_references(self, reference: NDArray[np.float64]) -> GaussianStatistics:
         """Return the same statistics about other references."""
@@ -195,11 +201,12 @@ class GaussianStatistics:
         moved = np.flatnonzero((reference != self.reference).any(axis=1) & (self.weight > 0))
         if not len(moved):
             return replace(self, reference=reference)
-        shift = reference[moved] - self.reference[moved]
-        weighted_shift = self.weight[moved, None] * shift
-        change = shift.T @ (0.5 * weighted_shift - self.sums[moved])
-        sums = self.sums.copy()
-        sums[moved] -= weighted_shift
+        _, place = get_back_end(self.scatter)
+        rows, shift = place(moved), place(reference[moved] - self.reference[moved])
+        weighted_shift = place(self.weight[moved, None]) * shift
+        change = shift.T @ (0.5 * weighted_shift - self.sums[rows])
+        sums = deepcopy(self.sums)
+        sums[rows] -= weighted_shift
         scatter = self.scatter + (change + change.T)
         return replace(self, reference=reference, sums=sums, scatter=scatter)
 

@@ -85,7 +85,7 @@ class NeighborSearch:
             sums = (xp.sum(self._direction(X[b]), 0, dtype=xp.float64) for b in _blocks(X))
             self.center_ = to_host(sum(sums)) / len(X)
             centered = self._prepare(X)
-            largest = max(float(abs(centered[b]).max()) for b in _blocks(X))
+            largest = float(xp.stack([abs(centered[b]).max() for b in _blocks(X)]).max())
             smallest = np.finfo(np.float32).tiny
             if largest < smallest and bool((X[:] != X[:1]).any()):
                 raise ValueError(
@@ -127,14 +127,17 @@ class NeighborSearch:
         center = place(self.center_)
         where = {} if xp is np else {"device": X.device}
         prepared = xp.empty(X.shape, dtype=xp.float32, **where)
+        finite = True
         for block in _blocks(X):
             part = prepared[block]
             # The difference is taken in the precision of X and rounded when it is stored.
             with np.errstate(over="ignore", invalid="ignore"):
                 part[:] = self._direction(X[block]) - center
-            if not xp.isfinite(part).all():
-                raise ValueError(f"{self.name} must be finite in float32, got NaN or infinity.")
+            finite = xp.isfinite(part).all() & finite
             part /= self.scale_
+        # Asked once: an accelerator would wait for every block.
+        if not finite:
+            raise ValueError(f"{self.name} must be finite in float32, got NaN or infinity.")
         return prepared
 
     def _beside_train(self, X: Any) -> Any:
@@ -170,10 +173,10 @@ class NeighborSearch:
 
     def is_equal(self, X: Any, neighbors: NDArray) -> NDArray[np.bool_]:
         """Return which of its neighbors (n, k) every sample of X equals, (n, k)."""
-        _, place = get_back_end(self.train_)
+        xp, place = get_back_end(self.train_)
         queries = self._beside_train(X)
         equal = [(self.train_[place(column)] == queries).all(1) for column in neighbors.T]
-        return np.stack([to_host(column) for column in equal], axis=1)
+        return to_host(xp.stack(equal, 1))
 
     def distance(self, X: Any, neighbor: NDArray) -> NDArray[np.float64]:
         """Return the Euclidean distance (n,) of every sample to one training sample (n,).

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import count_unit, warn_if_normalized
-from ..utils._backends import to_host
+from ..utils._backends import get_back_end, to_host
 from ..utils._compat import Interval, StrOptions, validate_params
 from ..utils._numeric import (
     FEW_COLUMNS,
@@ -114,9 +114,14 @@ def _top_label(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return confidence and correctness of a block (n, K) of probabilities, each (n,)."""
     if not isinstance(block, np.ndarray):
-        # Only two numbers per sample leave the device. torch takes the first of ties, too.
+        # Only two numbers per sample leave the device, in one transfer: the bits of the largest
+        # probability beside its class. torch takes the first of ties, too.
+        torch, _ = get_back_end(block)
         values, labels = block.max(dim=1)
-        return to_host(values), predictions.of_columns(to_host(labels), rows)
+        width = torch.int32 if values.dtype == torch.float32 else torch.int64
+        bits, top = to_host(torch.stack([values.view(width), labels.to(width)]))
+        confidence = bits.view(np.float32 if width == torch.int32 else np.float64)
+        return confidence, predictions.of_columns(top, rows)
     if block.shape[1] == 2:
         first, second = block.T
         return np.maximum(first, second), predictions.of_columns(second > first, rows)

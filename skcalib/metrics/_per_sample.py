@@ -16,6 +16,7 @@ from ..utils._backends import (
     align_chunks,
     by_chunks,
     find_distinct_labels,
+    get_back_end,
     is_chunked,
     map_chunks,
     to_host,
@@ -305,32 +306,39 @@ def _brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) 
     return generalized_brier_score(y_true, y_proba, **options)
 
 
-# Means of losses of single samples. A loss is computed under every possible label, (n, K).
+# Means of losses of single samples. A loss is computed under every possible label, (n, K), of
+# tensors where they lie.
+
+
+def _as_float64(values: Any) -> Any:
+    return values.astype(np.float64) if isinstance(values, np.ndarray) else values.double()
 
 
 def log_losses(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the log-losses in nats."""
-    return -np.log(np.maximum(two_columns(proba).astype(np.float64), LOSS_FLOOR))
+    xp, _ = get_back_end(proba)
+    return -xp.log(xp.clip(_as_float64(two_columns(proba)), LOSS_FLOOR, None))
 
 
 def brier_scores(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the Brier scores, sums over the classes, in [0, 2]."""
-    columns = two_columns(proba).astype(np.float64)
-    return 1 - 2 * columns + (columns**2).sum(axis=1, keepdims=True)
+    columns = _as_float64(two_columns(proba))
+    return 1 - 2 * columns + (columns**2).sum(1)[:, None]
 
 
 def correctness(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return 1 where the label is the predicted class, else 0."""
+    _, place = get_back_end(proba)
     columns = two_columns(proba)
-    predicted = columns.argmax(axis=1)[:, np.newaxis]
-    return (predicted == np.arange(columns.shape[1])).astype(np.float64)
+    return _as_float64(columns.argmax(1)[:, None] == place(np.arange(columns.shape[1])))
 
 
 def excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return confidence minus correctness; of the positive class, probability minus outcome."""
     if proba.ndim == 1:
         return proba[:, np.newaxis].astype(np.float64) - np.arange(2)
-    return proba.max(axis=1, keepdims=True).astype(np.float64) - correctness(proba)
+    xp, _ = get_back_end(proba)
+    return _as_float64(xp.amax(proba, 1)[:, None]) - correctness(proba)
 
 
 def _log_losses_of_scikit_learn(proba: NDArray[Any]) -> NDArray[np.float64]:
@@ -353,15 +361,16 @@ def compute_losses_of_truth(
     of_label: NDArray[np.float64], truth: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return the losses (n,) under the given labels; of soft labels, their weighted means."""
+    _, place = get_back_end(of_label)
     if truth.ndim == 2:
-        return (of_label * truth).sum(axis=1)
-    return of_label[np.arange(len(truth)), truth]
+        return to_host((of_label * place(truth)).sum(1))
+    return to_host(of_label[place(np.arange(len(truth))), place(truth)])
 
 
 def sum_losses(predictions: Predictions, losses: LossesOfLabels) -> float:
     """Return the weighted sum of the losses of all samples, and check their probabilities."""
     total = 0.0
-    for rows, block in iter_proba_blocks(predictions.proba):
+    for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
         found = compute_losses_of_truth(losses(block), predictions.truth[rows])
         weight = None if predictions.weight is None else predictions.weight[rows]
         total += float(found.sum() if weight is None else weight @ found)

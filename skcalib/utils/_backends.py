@@ -215,6 +215,7 @@ class TensorRows:
         known = {torch.float16: np.float16, torch.bfloat16: np.float32, torch.float32: np.float32}
         self.dtype = np.dtype(known.get(tensor.dtype, np.float64))
         self._work = torch.float64 if self.dtype == np.float64 else torch.float32
+        self.are_proba = False  # whether all rows have been found to be probabilities
 
     def __len__(self) -> int:
         return self.shape[0]

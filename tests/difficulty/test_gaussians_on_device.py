@@ -115,3 +115,31 @@ def test_a_pickle_needs_no_device(device):
     scorer = RelativeMahalanobisScorer().fit(tensor, y)
     scorer.difficulty(tensor)
     assert b"torch" not in pickle.dumps(scorer)
+
+
+@pytest.mark.parametrize("n", [N, 4 * N])
+def test_number_of_transfers(device, trips, monkeypatch, n):
+    monkeypatch.setattr(_gaussians, "BLOCK_ROWS", 4 * N)  # a single block
+    X, y = _data(n)
+    tensor, labels = torch.tensor(X, device=device), torch.tensor(y, device=device)
+    scorer = RMDScorer().fit(tensor, labels)
+    # Labels, the points about which is summed, the sums and the scatter.
+    assert sorted(trips) == sorted([n, K * D, K * D, D * D])
+    for call, expected in (
+        (scorer.difficulty, [1, n]),
+        (scorer.score_samples, [1, n]),
+        (scorer.predict, [1, n]),
+        (scorer.transform, [1, n * K]),
+        (lambda samples: scorer.difficulty(samples, y), [1, n]),
+    ):
+        del trips[:]
+        call(tensor)
+        assert trips == expected
+
+
+def test_the_scatter_stays_until_the_end(device, trips):
+    X, y = _data(n=4000)
+    X[500:] += 50  # classes that move away from their first samples
+    scorer = RMDScorer().fit(torch.tensor(X, device=device), y)
+    assert trips.count(D * D) == 1
+    np.testing.assert_allclose(scorer.covariance_, RMDScorer().fit(X, y).covariance_, atol=1e-3)

@@ -240,3 +240,25 @@ def test_a_study_of_tensors_is_that_of_arrays(device, data, tmp_path, dtype):
         np.testing.assert_array_equal(fresh.iteration_learned_, profiler.iteration_learned_)
         for name in found.dtype.names:
             np.testing.assert_array_equal(fresh.profile_[name], found[name])
+
+
+@pytest.mark.parametrize("n", [120, 240])
+@pytest.mark.parametrize("exclude_self", [False, True])
+def test_number_of_transfers(device, data, trips, exclude_self, n):
+    X, y = data
+    there, labels = torch.tensor(X[:n], device=device), torch.tensor(y[:n], device=device)
+    layers = ["0", "2"]
+    scorer = PredictionDepthScorer(
+        module().eval().to(device), layers=layers, n_neighbors=K, exclude_self=exclude_self
+    )
+    # The input, each layer and the output.
+    n_probes = 1 + len(layers) + 1
+    scorer.fit(there, labels)
+    # Labels, four checks of the input, predictions; of every probe the center, whether all is
+    # finite and the scale; of the last one the votes.
+    assert len(trips) == 6 + 3 * n_probes + 3
+    del trips[:]
+    scorer.difficulty(there, y[:n])
+    # Two checks, predictions; of every probe whether all is finite, whether any distance is
+    # searched again, and the neighbors; where a sample does not vote on itself, which it is.
+    assert len(trips) == 3 + 3 * n_probes + 2 * exclude_self

@@ -87,3 +87,88 @@ def test_sums_are_in_float64(device):
     there = torch.full((2**25, 2), 0.5, device=device, dtype=torch.float16)
     labels = np.zeros(2**25, dtype=np.int8)
     assert metrics.expected_calibration_error(labels, there) == 0.5
+
+
+# What is taken to the host, whatever the number of samples of a block: the labels, four numbers
+# that show the rows to be probabilities, and what is reduced there.
+TRANSFERS = {
+    "expected_calibration_error": ({}, 3),
+    "area_under_risk_coverage": ({}, 3),
+    "area_under_risk_coverage by entropy": ({"confidence": "entropy"}, 4),
+    "smooth_calibration_error": ({}, 3),
+}
+
+
+def _rows(n, device):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(K, 0.2), size=n).astype(np.float32)
+    return torch.tensor(rng.integers(0, K, n), device=device), torch.tensor(proba, device=device)
+
+
+@pytest.mark.parametrize("n", [N, 4 * N])
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_transfers_of_a_metric(device, trips, name, n):
+    options, n_transfers = TRANSFERS[name]
+    getattr(metrics, name.partition(" ")[0])(*_rows(n, device), **options)
+    assert len(trips) == n_transfers
+
+
+@pytest.mark.parametrize("score", ["predictive_entropy", "confidence_score", "probability_margin"])
+def test_transfers_of_a_score(device, trips, score):
+    _, proba = _rows(N, device)
+    getattr(metrics, score)(proba)
+    assert trips == [4, N]
+
+
+@pytest.mark.parametrize(
+    ("summed", "expected"),
+    [
+        (["expected_calibration_error"], [N, 4, 2 * N]),
+        (["log_loss"], [N, 4, 2 * N, N]),
+        (["brier"], [N, 4, 2 * N, N]),
+        (["log_loss", "brier", "accuracy", "overconfidence"], [N, 4, 2 * N, N, N, N, N]),
+        (["log_loss", "ks_calibration_error"], [N, 4, 2 * N, N, 2 * N]),
+    ],
+)
+def test_transfers_of_a_batch(device, trips, summed, expected):
+    # Bins of confidence are always summed. All rows are checked once, whatever else is summed.
+    accumulator = CalibrationAccumulator(metrics=summed)
+    for _ in range(2):
+        del trips[:]
+        accumulator.update(*_rows(N, device))
+        assert sorted(trips) == sorted(expected)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["log_loss", "brier", "accuracy", "overconfidence"])
+def test_losses_are_those_of_arrays(data, trips, name, weighted, soft):
+    y, proba, _, there = data
+    rng = np.random.default_rng(1)
+    weight = rng.random(N) if weighted else None
+    truth = rng.dirichlet(np.ones(K), N) if soft else y
+    found = []
+    for given in (there, proba):
+        accumulator = CalibrationAccumulator(metrics=[name])
+        found.append(accumulator.update(truth, given, sample_weight=weight).result(name))
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    assert soft or max(trips) < N  # a block
+
+
+def test_half_precision_is_checked_on_the_device(device, trips):
+    # Rounded rows that no longer sum to 1 within the tolerance of float32.
+    rough = torch.full((N, 43), 1 / 43, device=device).bfloat16()
+    assert (rough.float().sum(1) - 1).abs().min() > 2e-3
+    del trips[:]
+    metrics.predictive_entropy(rough)
+    assert trips == [4, 1, N]
+    with pytest.raises(ValueError, match="must sum to 1"):
+        metrics.predictive_entropy(rough.float() * 1.01)
+
+
+@pytest.mark.parametrize("value", [float("nan"), -0.1, 1.2, float("inf")])
+def test_bad_values_are_named(device, value):
+    y, proba = _rows(N, device)
+    proba[7, 3] = value
+    with pytest.raises(ValueError, match="in row 7, column 3"):
+        metrics.expected_calibration_error(y, proba)
