@@ -1,8 +1,8 @@
 """Converters to ONNX: importing this module registers them with skl2onnx.
 
 The graph computes the formula of a calibrator, in double precision, after the graph that skl2onnx
-makes of the classifier. It checks nothing: inputs that Python refuses, such as NaN, have undefined
-outputs.
+makes of the classifier. A row of scores or probabilities that a calibrator refuses in Python gets
+NaN; its label means nothing. Features are not checked: what a classifier refuses is undefined.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .selection import MinimumCostClassifier, SelectiveClassifier, SubsetClassif
 from .utils._estimators import get_last_step
 from .utils._labels import find_positions
 from .utils._output import import_optional
-from .utils._proba import FLOAT32_ROUNDING
+from .utils._proba import FLOAT32_ROUNDING, TOLERANCE
 
 import_optional("skl2onnx", extra="onnx")
 
@@ -103,12 +103,11 @@ class _Graph:
 def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
     """Add the map of a calibrator to scores of double precision.
 
-    A row with NaN or infinity, as where float32 overflows in the model, becomes NaN. Its numbers
-    are replaced for the map, whose look-ups end the whole batch at a NaN.
+    A row that no calibrator reads, as where float32 overflows in the model, becomes NaN. Its
+    numbers are replaced for the map, whose look-ups end the whole batch at a NaN.
     """
     k, single = len(calibrator.classes_), calibrator.n_features_in_ == 1
-    faulty = g("Or", g("IsNaN", scores), g("IsInf", scores, detect_negative=0))
-    row_is_faulty = g("Greater", g.row_sum(g.double(faulty), calibrator.n_features_in_), 0.0)
+    row_is_faulty = _faulty_rows(g, calibrator, scores)
     scores = g("Where", row_is_faulty, 1 / k, scores)
     if calibrator.input != "proba":
         if calibrator.input == "scores":
@@ -120,6 +119,28 @@ def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
         z = g("Log", g("Max", p, calibrator._zero))
     mapped = _mapped(g, calibrator._formula(), z, p, k)
     return str(g("Where", row_is_faulty, float("nan"), mapped))
+
+
+def _faulty_rows(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
+    """Return which rows `predict_proba` refuses, (n, 1).
+
+    A sum of probabilities may miss 1 by all that the rounding of 16 bits explains.
+    """
+    width = calibrator.n_features_in_
+    options = calibrator._takes_missing_options and calibrator.input != "proba" and width > 1
+    infinite = g("IsInf", scores, detect_negative=int(not options))
+    faulty = g("Or", g("IsNaN", scores), infinite)
+    if calibrator.input == "proba":
+        outside = g("Or", g("Less", scores, -TOLERANCE), g("Greater", scores, 1 + TOLERANCE))
+        faulty = g("Or", faulty, outside)
+    of_row = g("Greater", g.row_sum(g.double(faulty), width), 0.0)
+    if options:
+        missing = g.row_sum(g.double(g("IsInf", scores)), width)
+        of_row = g("Or", of_row, g("Greater", missing, width - 0.5))
+    elif calibrator.input == "proba" and width > 1:
+        off = g("Abs", g("Sub", g.row_sum(scores, width), 1.0))
+        of_row = g("Or", of_row, g("Greater", off, 2.0**-6))
+    return str(of_row)
 
 
 def _mapped(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
@@ -159,7 +180,9 @@ def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return softmax(W f + b) of f = z / T or, with a least value, of its clipped log-softmax."""
     f = g("Div", z, formula["temperature"])
     if formula["least"] is not None:
-        f = g("Max", g("LogSoftmax", f, axis=1), formula["least"])
+        # The runtime's LogSoftmax loses its small numbers beside large ones.
+        f = g("LogSoftmax", g("Sub", f, g.largest(f)), axis=1)
+        f = g("Max", f, formula["least"])
     coef = np.array(formula["coef"])
     f = g("MatMul", f, coef.T) if coef.ndim == 2 else g("Mul", f, coef)
     return str(g("Softmax", g("Add", f, formula["intercept"]), axis=1))

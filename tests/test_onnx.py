@@ -41,13 +41,17 @@ pytestmark = [
 NO_DICTS = {"zipmap": False}
 
 
-def run(model, X, **options):
-    """Return what onnxruntime makes of the exported model, by the names of the outputs."""
+def open_session(model, X, **options):
     options = {id(model): {**NO_DICTS, **options}}
     exported = skl2onnx.to_onnx(model, X[:1], options=options)
     settings = rt.SessionOptions()
     settings.intra_op_num_threads, settings.log_severity_level = 1, 3
-    session = rt.InferenceSession(exported.SerializeToString(), settings)
+    return rt.InferenceSession(exported.SerializeToString(), settings)
+
+
+def run(model, X, **options):
+    """Return what onnxruntime makes of the exported model, by the names of the outputs."""
+    session = open_session(model, X, **options)
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(None, {"X": X})))
 
@@ -123,6 +127,48 @@ def test_a_row_that_overflows_in_float32_is_nan_alone(name, k):
     single = fitted(name, X[:, 0], y > 0)
     found = run(single, np.array([[0.5], [np.nan], [np.inf], [1.0]], dtype=np.float32))
     assert np.isnan(found["probabilities"]).all(axis=1).tolist() == [False, True, True, False]
+
+
+HOSTILE = [np.nan, np.inf, -np.inf, 3e38, -3e38, 2.0, -0.5]
+
+
+@pytest.mark.parametrize("form", ["proba", "logits", "single"])
+@pytest.mark.parametrize("name", MAPS)
+def test_rows_that_python_refuses_are_nan_alone(name, form):
+    logits, y = sample(200)
+    X = {"proba": softmax(logits), "logits": logits, "single": logits[:, :1] - logits[:, 1:2]}[
+        form
+    ]
+    X = X.astype(np.float32)
+    single = form == "single"
+    kind = {"input": "proba"} if form == "proba" else {}
+    model = fitted(name, X[:, 0] if single else X, y > 1 if single else y, **kind)
+    rows = np.repeat(X[:1], 2 * len(HOSTILE) + 1, axis=0)
+    rows[: len(HOSTILE), 0] = HOSTILE
+    rows[len(HOSTILE) : -1] = np.reshape(HOSTILE, (-1, 1))
+    found = run(model, rows)["probabilities"]
+    for row, answer in zip(rows, found):
+        try:
+            expected = model.predict_proba(row[None])[0]
+        except ValueError:
+            assert np.isnan(answer).all(), row
+        else:
+            np.testing.assert_allclose(answer, expected, atol=1e-5)
+    assert np.isfinite(found[-1]).all()
+
+
+def test_no_rows_are_no_answers_and_other_shapes_and_types_are_refused():
+    logits, y = sample(200)
+    X = logits.astype(np.float32)
+    session = open_session(fitted("TemperatureScaling", X, y), X)
+    label, proba = session.run(None, {"X": X[:0]})
+    assert label.shape == (0,)
+    assert proba.shape == (0, 4)
+    for wrong in (X[:, :3], X[0], X.astype(np.float16), logits):
+        with pytest.raises(
+            Exception, match=r"(?i)invalid (dimensions|rank)|unexpected input data"
+        ):
+            session.run(None, {"X": wrong})
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -207,6 +207,10 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def initialize_module(self) -> Self:
         """Build the module with sizes that come from the data, or copy the given instance."""
+        self.module_ = self._build_module()
+        return self
+
+    def _build_module(self) -> Any:
         _check_callable(module=self.module)
         kwargs = self.get_params_for("module")
         # n_features, n_channels and n_classes, where the module has these arguments; a value that
@@ -214,8 +218,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         if not isinstance(self.module, nn.Module):
             wanted = inspect.signature(self.module).parameters
             kwargs = {k: v for k, v in self._data_sizes_.items() if k in wanted} | kwargs
-        self.module_ = self.initialized_instance(self.module, kwargs)
-        return self
+        return self.initialized_instance(self.module, kwargs)
 
     def initialize_criterion(self) -> Self:
         """Build the criterion, or copy the given instance."""

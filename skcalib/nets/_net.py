@@ -16,7 +16,7 @@ from ..utils._backends import unwrap_module
 from ..utils._compat import Interval, StrOptions, restore_on_failure
 from ..utils._estimators import PredictByProba
 from ..utils._labels import format_labels
-from ..utils._output import write_atomically
+from ..utils._output import ignoring, write_atomically
 from ._checks import check_names
 from ._components import first_output
 from ._loop import TrainingLoop
@@ -66,18 +66,47 @@ def load_net(net: Any, path: Any) -> None:
         net._forget_features()
         net.classes_inferred_ = classes
         net._data_sizes_ = record["sizes"]
-        net.initialize()
+        _load_without_memory(net, record["module"], path)
         try:
-            unwrap_module(net.module_).load_state_dict(record["module"])
-        except RuntimeError as error:
+            net.initialize()
+        except (MemoryError, RuntimeError, TypeError) as error:
             raise ValueError(
-                f"module must have the parameters saved in {path!r}, got others: {error}"
-            ) from None
+                f"module must be one for the sizes saved in {path!r}, got: {_shorten(error)}"
+            ) from error
+        _load_state(unwrap_module(net.module_), record["module"], path)
         net._note_encoding()
         if record["n_features_in"] is not None:
             net.n_features_in_ = record["n_features_in"]
         if record["feature_names_in"] is not None:
             net.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+
+
+def _load_without_memory(net: Any, state: dict[str, Any], path: Any) -> None:
+    """Raise if the state does not fit, before sizes from a file take memory."""
+    if isinstance(net.module, nn.Module):
+        return  # its sizes are its own
+    try:
+        with torch.device("meta"):
+            module = net._build_module()
+    except Exception:  # a module that needs its numbers, or that cannot be built at all
+        return
+    with ignoring(UserWarning):  # torch warns that nothing is copied
+        _load_state(module, state, path)
+
+
+def _load_state(module: nn.Module, state: dict[str, Any], path: Any) -> None:
+    try:
+        module.load_state_dict(state)
+    except RuntimeError as error:
+        raise ValueError(
+            f"module must have the parameters saved in {path!r}, got others: {_shorten(error)}"
+        ) from None
+
+
+def _shorten(error: Exception) -> str:
+    """Return the text of an error in one line, of moderate length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def _read(path: Any, device: Any) -> dict[str, Any]:
@@ -86,12 +115,11 @@ def _read(path: Any, device: Any) -> dict[str, Any]:
     try:
         # weights_only: a file from elsewhere cannot run code.
         record = torch.load(path, map_location=device, weights_only=True)
-    except OSError:  # no such file, or no right to read it
-        raise
     except Exception as error:  # torch has no error of its own for what it cannot read
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise ValueError(f"{fault}, which torch cannot read ({reason[:200]}).") from error
-    if not isinstance(record, dict) or record.get("format") != _FORMAT:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # no such file, or no right to read it
+        raise ValueError(f"{fault}, which torch cannot read ({_shorten(error)}).") from error
+    if not isinstance(record, dict) or not _equals(record.get("format"), _FORMAT):
         raise ValueError(f"{fault}, with other contents.")
     wrong = [
         name
@@ -103,22 +131,55 @@ def _read(path: Any, device: Any) -> dict[str, Any]:
     return record
 
 
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _equals(value: Any, expected: int) -> bool:
+    return type(value) is int and value == expected
+
+
+def _has_module(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has parameters: names with real numbers that are in the file."""
+    module = record.get("module")
+    return isinstance(module, dict) and all(
+        isinstance(name, str)
+        and (not isinstance(value, Tensor) or not (value.is_complex() or value.is_meta))
+        for name, value in module.items()
+    )
+
+
 def _has_classes(record: Mapping[str, Any]) -> bool:
     """Return whether a record has two or more labels of the type that it names."""
-    try:
-        classes = np.array(record["classes"], dtype=np.dtype(record["classes_dtype"]))
-    except (KeyError, TypeError, ValueError, OverflowError):
+    labels, kind = record.get("classes"), record.get("classes_dtype")
+    if not isinstance(labels, list) or not isinstance(kind, str):
         return False
-    named = isinstance(record["classes_dtype"], str)
-    return named and classes.ndim == 1 and len(np.unique(classes)) == len(classes) >= 2
+    if not all(isinstance(label, bool | int | float | str) for label in labels):
+        return False
+    try:
+        classes = np.array(labels, dtype=np.dtype(kind))
+        distinct = len(np.unique(classes))
+    except (TypeError, ValueError, OverflowError, MemoryError):
+        return False
+    return classes.dtype.kind in "biufOUT" and distinct == len(labels) >= 2
 
 
 def _has_sizes(record: Mapping[str, Any]) -> bool:
     """Return whether a record has the sizes of the data, as many classes as labels."""
-    sizes = record.get("sizes")
-    whole = isinstance(sizes, dict) and all(isinstance(n, int) and n > 0 for n in sizes.values())
-    labels = record.get("classes")
-    return whole and isinstance(labels, list) and sizes.get("n_classes") == len(labels)  # type: ignore[union-attr]
+    sizes, labels = record.get("sizes"), record.get("classes")
+    return (
+        isinstance(sizes, dict)
+        and sizes.keys() <= {"n_features", "n_channels", "n_classes"}
+        and all(_is_count(n) for n in sizes.values())
+        and isinstance(labels, list)
+        and _equals(sizes.get("n_classes"), len(labels))
+    )
+
+
+def _has_width(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has a number of features, or none."""
+    width = record.get("n_features_in")
+    return width is None or _is_count(width)
 
 
 def _has_names(record: Mapping[str, Any]) -> bool:
@@ -132,10 +193,10 @@ def _has_names(record: Mapping[str, Any]) -> bool:
 
 
 _PARTS_OF_RECORD = {
-    "module": lambda record: isinstance(record.get("module"), dict),
+    "module": _has_module,
     "classes": _has_classes,
     "sizes": _has_sizes,
-    "n_features_in": lambda record: isinstance(record.get("n_features_in"), int | None),
+    "n_features_in": _has_width,
     "feature_names_in": _has_names,
 }
 

@@ -153,7 +153,7 @@ def read_file(path: Path, asked: Sequence[str]) -> File:
         file = File(path, _read_arrow(path, "parquet"), "parquet")
     elif head[:6] == b"ARROW1" or head[:4] == b"FEA1":
         file = File(path, _read_arrow(path, "feather"), "feather")
-    elif head[:4] == b"PK\x03\x04" and path.suffix.lower() == ".npz":
+    elif head[:4] in (b"PK\x03\x04", b"PK\x05\x06") and path.suffix.lower() == ".npz":
         file = _read_npz(path)
     else:
         text, how = _decode(path)
@@ -246,10 +246,16 @@ def _read_npz(path: Path) -> File:
         ) from None
     rows = {len(array) for array in arrays.values() if array.ndim in (1, 2)}
     if len(rows) != 1:
+        shapes = list_names(f"{name} {array.shape}" for name, array in arrays.items())
         raise ValueError(
             f"{path} must hold arrays with one row for each sample, got shapes "
-            f"{list_names(f'{name} {array.shape}' for name, array in arrays.items())}."
+            f"{shapes or 'of none'}."
         )
+    odd = [
+        f"{name} of {array.dtype}" for name, array in arrays.items() if array.dtype.kind in "cV"
+    ]
+    if odd:
+        raise ValueError(f"{path} must hold arrays of numbers or text, got {list_names(odd)}.")
     columns: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.ndim == 1:
@@ -263,7 +269,7 @@ def _read_npz(path: Path) -> File:
 
 def _shorten_error(error: Exception) -> str:
     """Return the first line of an error, of moderate length."""
-    line = (str(error).splitlines() or [type(error).__name__])[0]
+    line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     return line if len(line) <= 200 else f"{line[:197]}..."
 
 

@@ -368,9 +368,11 @@ def open_image(image: Any, *, extra: str) -> Any:
     Images of 16 bits, of integers or of floats are scaled from their least to their largest value.
     """
     pil = import_optional("PIL.Image", extra=extra)
-    if not isinstance(image, str | os.PathLike):
-        return _make_8_bit(image, pil)
+    from_file = isinstance(image, str | os.PathLike)
+    named = f"cannot read the image {os.fspath(image)!r}" if from_file else "cannot read the image"
     try:
+        if not from_file:
+            return _make_8_bit(image, pil)
         # PIL warns of an image beyond its limit, and refuses one of twice as many pixels.
         with ignoring(pil.DecompressionBombWarning), pil.open(image) as opened:
             if math.prod(opened.size) > (pil.MAX_IMAGE_PIXELS or math.inf):
@@ -378,16 +380,20 @@ def open_image(image: Any, *, extra: str) -> Any:
             return _make_8_bit(opened, pil)
     except pil.DecompressionBombError as error:
         raise OSError(
-            f"cannot read the image {os.fspath(image)!r}: it has more than {pil.MAX_IMAGE_PIXELS} "
+            f"{named}: it has more than {pil.MAX_IMAGE_PIXELS} "
             "pixels; if it can be trusted, raise that limit, PIL.Image.MAX_IMAGE_PIXELS."
         ) from error
-    # PIL's readers of file formats raise ValueError and SyntaxError for broken files as well.
-    except (OSError, ValueError, SyntaxError) as error:
-        raise OSError(f"cannot read the image {os.fspath(image)!r}: {error}.") from error
+    except Exception as error:  # of a broken file PIL's readers raise any kind
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise OSError(f"{named}: {reason}.") from error
 
 
 def _make_8_bit(image: Any, pil: Any) -> Any:
     """Return a PIL image upright, and scaled to 8 bits where it has more."""
+    if image.format == "EPS":
+        raise ValueError("EPS is a program, which Ghostscript would run; write it as PNG")
+    if image.mode == "LAB":
+        raise ValueError("PIL has no RGB of its colors, CIELAB; write it as RGB")
     image = import_optional("PIL.ImageOps", extra="report").exif_transpose(image)
     if image.mode not in _DEEP_MODES or 0 in image.size:
         return image

@@ -1,13 +1,14 @@
 """Images in every form are the same pixels; what is no image is named."""
 
 import re
+import struct
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_array_equal
-from PIL import Image
+from PIL import Image, ImageOps
 
 from skcalib.embeddings._images import ImageDataset, as_items, collate, open_image, random_view
 
@@ -82,9 +83,48 @@ def test_unreadable_images_are_named(tmp_path, files):
     broken.write_bytes(files[0].read_bytes()[:60])
     text = tmp_path / "text.jpg"
     text.write_text("no image")
-    for path in (broken, text, tmp_path / "missing.png", tmp_path):
+    empty = tmp_path / "empty.png"
+    empty.write_bytes(b"")
+    for path in (broken, text, empty, tmp_path / "missing.png", tmp_path):
         with pytest.raises(OSError, match=f"cannot read the image '{path}'"):
             open_image(path)
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, struct.error, NotImplementedError, IndexError])
+@pytest.mark.parametrize("named", [True, False])
+def test_any_error_of_a_reader_is_one_sentence(kind, named, files, monkeypatch):
+    """PIL's readers raise these for broken AVIF, EXIF and DDS."""
+
+    def fail(image):
+        raise kind("line\n" * 200)
+
+    image = Image.open(files[0])
+    monkeypatch.setattr(ImageOps, "exif_transpose", fail)
+    with pytest.raises(OSError, match=r"^cannot read the image.*: line line") as caught:
+        open_image(files[0] if named else image)
+    assert len(str(caught.value).replace(str(files[0]), "")) < 300
+    assert "\n" not in str(caught.value)
+    image.close()
+
+
+def test_a_header_of_dds_with_unknown_flags(tmp_path):
+    path = tmp_path / "x.png"
+    Image.new("RGB", (4, 4)).save(path, "DDS")
+    data = bytearray(path.read_bytes())
+    data[80:84] = b"\0\0\0\xff"
+    path.write_bytes(data)
+    with pytest.raises(OSError, match=r"cannot read the image '.*x\.png': Unknown pixel format"):
+        open_image(path)
+
+
+def test_programs_and_colors_without_rgb_are_refused(tmp_path):
+    path = tmp_path / "x.png"
+    Image.new("RGB", (4, 4)).save(path, "EPS")
+    with pytest.raises(OSError, match="EPS is a program, which Ghostscript would run"):
+        open_image(path)
+    Image.new("LAB", (4, 4)).save(path, "TIFF")
+    with pytest.raises(OSError, match="PIL has no RGB of its colors, CIELAB; write it as RGB"):
+        open_image(path)
 
 
 @pytest.mark.parametrize("side", [40, 200])

@@ -92,12 +92,21 @@ def test_what_does_not_fit_is_told(tmp_path):
         ("sizes", None),
         ("sizes", {"n_features": 4, "n_channels": 4, "n_classes": 2}),
         ("sizes", {"n_features": -4, "n_classes": 3}),
+        ("sizes", {"n_features": True, "n_classes": 3}),
+        ("sizes", {"n_features": 4, "n_classes": 3, "n_rows": 3}),
         ("classes", ["setosa", "versicolor"]),
         ("classes", ["setosa", "setosa", "versicolor"]),
+        ("classes", ["setosa", None, "versicolor"]),
+        ("classes", [["setosa"], ["versicolor"], ["virginica"]]),
         ("classes", 3),
         ("classes_dtype", None),
+        ("classes_dtype", "datetime64[D]"),
         ("module", []),
+        ("module", {0: torch.ones(2)}),
+        ("module", {"layers.1.weight": torch.ones(100, 4, dtype=torch.complex64)}),
+        ("module", {"layers.1.weight": torch.ones(100, 4, device="meta")}),
         ("n_features_in", "4"),
+        ("n_features_in", -4),
         ("feature_names_in", ["a"]),
     ],
 )
@@ -178,9 +187,57 @@ def test_what_torch_cannot_read_is_a_value_error_that_names_the_file(tmp_path, k
         make_net().load(tmp_path / "none.pt")
 
 
-def test_a_file_of_another_format_is_refused(tmp_path):
+@pytest.mark.parametrize("form", [2, True, torch.ones(2), None])
+def test_a_file_of_another_format_is_refused(tmp_path, form):
     with pytest.raises(ValueError, match=r"path must be a file .* with other contents"):
-        make_net().load(saved(tmp_path, format=2))
+        make_net().load(saved(tmp_path, format=form))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"sizes": {"n_classes": 3}},
+        {"sizes": {"n_features": 10**11, "n_classes": 3}},
+        {"sizes": {"n_features": 10**30, "n_classes": 3}},
+        {"module": {"layers.1.weight": [1.0]}},
+        {"module": {f"layers.{i}.weight": torch.ones(1) for i in range(500)}},
+        {"module": {"layers\n" * 300: torch.ones(1)}},
+    ],
+    ids=["no sizes", "40 TB", "more than an integer", "lists", "many parameters", "a long name"],
+)
+def test_parameters_of_another_module_are_refused_in_one_sentence(tmp_path, fields):
+    with pytest.raises(ValueError, match=r"^module must .* saved in .*net\.pt") as caught:
+        make_net().load(saved(tmp_path, **fields))
+    assert len(str(caught.value).replace(str(tmp_path), "")) <= 500
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_any_broken_byte_is_a_value_error_or_other_numbers(tmp_path):
+    path, rng = saved(tmp_path), np.random.default_rng(0)
+    contents, messages = np.frombuffer(path.read_bytes(), np.uint8), []
+    for _ in range(40):
+        broken = contents.copy()
+        broken[rng.integers(len(broken), size=4)] = rng.integers(256, size=4)
+        path.write_bytes(broken[: -rng.integers(3) or None].tobytes())
+        try:
+            make_net().load(path)
+        except ValueError as error:
+            messages.append(str(error))
+    assert len(messages) > 20
+    assert not any("\n" in message for message in messages)
+
+
+def test_an_error_of_reading_is_none_of_opening(tmp_path, monkeypatch):
+    """A broken directory of the archive makes torch seek a place before the file."""
+
+    def fail(*args, **kwargs):
+        raise OSError(22, "Invalid argument")
+
+    path = saved(tmp_path)
+    monkeypatch.setattr(torch, "load", fail)
+    with pytest.raises(ValueError, match=r"torch cannot read \(\[Errno 22\] Invalid argument\)"):
+        make_net().load(path)
 
 
 @pytest.mark.parametrize("fitted", [False, True])

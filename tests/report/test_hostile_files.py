@@ -108,6 +108,26 @@ def test_files_that_are_far_larger_unpacked_are_refused(tmp_path, monkeypatch):
         read_predictions(path)
 
 
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({}, r"p\.npz must hold arrays with one row .*, got shapes of none\.$"),
+        ({"y": np.zeros(10, "V8"), "p": P[:10]}, r"numbers or text, got y of \|V8\.$"),
+        ({"y": Y[:10], "p": P[:10] + 0j}, r"numbers or text, got p of complex128\.$"),
+        (
+            {"y": np.array([1, None]), "p": P[:2]},
+            r"got: Object arrays cannot be loaded .*=False\.$",
+        ),
+    ],
+    ids=["empty", "void", "complex", "objects"],
+)
+def test_an_npz_of_other_arrays_is_refused(tmp_path, arrays, message):
+    path = tmp_path / "p.npz"
+    path.write_bytes(npz(**arrays))
+    with pytest.raises(ValueError, match=message):
+        read_predictions(path)
+
+
 def test_a_small_parquet_of_many_rows_is_refused(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(_files, "SMALL", 10_000)
