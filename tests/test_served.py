@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.naive_bayes import GaussianNB
 
 import skcalib
+from skcalib.selection import MinimumCostClassifier
 from tests.test_common import _instances
 
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "difficulty", "accept")
@@ -48,7 +50,9 @@ def through_skops(fitted):
 
 
 def _forms():
-    for estimator in _instances():
+    # Costs have no default, so that the checks of scikit-learn have no instance.
+    costly = MinimumCostClassifier(GaussianNB(), 1 - np.eye(3))
+    for estimator in [*_instances(), costly]:
         name = type(estimator).__name__
         for form in (through_pickle, through_joblib, through_skops):
             if form is through_skops and (name in NOT_IN_SKOPS or not find_spec("skops")):
