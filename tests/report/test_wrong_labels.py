@@ -36,7 +36,7 @@ def test_errors_under_the_labels_of_the_finder(flipped):
     assert off[1] < 0.5 * off[0]
     text = report.to_markdown()
     assert "After allowing for" in text
-    assert "Nobody has checked labels" in text
+    assert "No labels were checked" in text
     assert not found["checked"]
 
 
@@ -56,7 +56,7 @@ def test_checks_are_told_and_names_are_matched(flipped):
     low, high = checked.noise_rate_interval_
     assert found["noise_rate_interval"] == [low, high]
     assert found["checked"]
-    assert "Nobody has checked" not in report.to_markdown()
+    assert "No labels were checked" not in report.to_markdown()
 
 
 def test_without_a_finder_there_is_no_section(flipped):
