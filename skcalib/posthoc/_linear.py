@@ -515,8 +515,8 @@ class DirichletCalibration(MatrixScaling):
         )
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
-        scaled = at.logits.astype(np.float64) / at.temperature
-        return scaled - logsumexp(at.logits, axis=1, keepdims=True) / at.temperature
+        logits = at.logits.astype(np.float64)
+        return (logits - logsumexp(logits, axis=1, keepdims=True)) / at.temperature
 
     def _formula(self) -> dict[str, Any]:
         # In `to_json`, the logarithm comes after the temperature; here it comes before.

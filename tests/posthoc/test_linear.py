@@ -96,6 +96,15 @@ def test_a_constant_of_a_row_changes_nothing(model):
     np.testing.assert_allclose(by_proba.fit(p, y).predict_proba(p), proba, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["MatrixScaling", "VectorScaling", "DirichletCalibration"])
+def test_a_large_constant_of_float32_rows_changes_nothing(name):
+    logits, y = sample(300, 4)
+    model = getattr(posthoc, name)().fit(logits, y)
+    rows = np.array([[1, 2, 3, 0], [0, 0, 5, 1]], dtype=np.float32)
+    moved = rows + np.float32(2**20)  # exact
+    np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(rows), atol=1e-6)
+
+
 def test_slopes_and_intercepts_are_recovered():
     bias = np.array([0.5, -0.5, 1.0, -1.0])
     logits, y = sample(n=20_000, temperature=2.0, bias=bias)
