@@ -61,7 +61,7 @@ for name, clf in (("as it is", plain), ("calibrated", careful)):
 
 # %%
 # Beside the costs that it predicts, and doing the same with all payments
-# ---------------------------------------------------------------------
+# -----------------------------------------------------------------------
 proba = plain.predict_proba(X_test)
 table = cost_summary(y_test, proba, costs(X_test), decisions=decisions, random_state=0)
 for row in table:
