@@ -22,7 +22,7 @@ from benchmarks.coverage import labels_of
 from skcalib.metrics import calibration_error_interval, groupwise_calibration_error
 from skcalib.posthoc import PriorShift
 from skcalib.report import CalibrationReport
-from skcalib.report._compare import _find_sign
+from skcalib.report._compare import _find_signs
 
 Rng = np.random.Generator
 # What is stated and what is true, (n, n_classes) or (n,) of the second of two classes.
@@ -100,7 +100,7 @@ def find_difference(
     models = {"first": expit(first(z)), "other": expit(other(z))}
     found = CalibrationReport.compare(models, y).results_["comparison"]
     change = found["differences"]["other"]["expected_calibration_error"]
-    return _find_sign(found)["other"] == expected, change["pvalue"]
+    return _find_signs(found)["other"] == expected, change["pvalue"]
 
 
 def holds_prior(rng: Rng, frequency: float, n: int, apart: float) -> tuple[bool, float]:
