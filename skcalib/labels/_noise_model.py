@@ -53,6 +53,8 @@ from ._constants import (
 
 # Bounds and tolerances of the search; they decide nothing. Gains are in nats per sample.
 _SMALLEST_RATE, _LARGEST_RATE, _TINY, _TOLERANCE, _NO_GAIN = 1e-6, 0.9, 1e-300, 1e-6, 1e-9
+# Mean log-likelihood that a step of the weights alone gains when the rates join.
+_LITTLE = 1e-3
 # Of the ends of an interval, in log-odds.
 _FARTHEST_SHIFT, _SHIFT_TOLERANCE, _MOST_SECANTS = 20.0, 0.01, 16
 
@@ -385,19 +387,23 @@ class LabelLikelihood:
         rates = np.array([uniform_rate, start.confusion_rate])[:n_rates]
         if not noise:
             matrix = uniform_matrix(1e-12, self.n_classes)
-        rate, last, is_fitted = 0.0, -np.inf, start.log_likelihood > -np.inf
+        rate, last = 0.0, -np.inf
+        joint = n_rates > 0 and start.log_likelihood > -np.inf
         for step in range(STEPS):
-            if n_rates and (step or is_fitted):
+            if joint:
                 weights, rates, damping, value = self._joint_step(weights, rates, damping)
             else:
-                # Without the rates at first: where the base models contradict most labels, their
-                # weights become 0, while a rate above one half would explain that as well.
+                # Without the rates at first, until that gains little: where the base models
+                # contradict most labels, their weights become 0, while a rate above one half would
+                # explain that as well.
                 weights, damping, value = self._newton_step(
                     weights, matrix, damping, start.confusion_rate if noise else 0.0, noise=noise
                 )
             if shrinkage is not None:
                 matrix, rate = self._matrix_step(weights, matrix, shrinkage)
-            if value - last < _TOLERANCE and step > (2 if shrinkage is not None else 1):
+            if n_rates and not joint:
+                joint = value - last < _LITTLE
+            elif value - last < _TOLERANCE and step > (2 if shrinkage is not None else 1):
                 break
             last = value
         confusion_rate = 0.0

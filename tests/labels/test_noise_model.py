@@ -1,9 +1,12 @@
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
+from skcalib.labels import LabelIssueFinder
 from skcalib.labels._constants import MIN_GAIN_Z, STEPS
 from skcalib.labels._noise_model import (
     FittedNoiseModel,
@@ -18,6 +21,7 @@ from skcalib.labels._noise_model import (
     uniform_matrix,
     update_prior,
 )
+from skcalib.utils import SkcalibWarning
 
 
 def explained(distances, codes, verified, weights, matrix):
@@ -365,3 +369,16 @@ def test_nearly_every_fit_of_rates_ends_long_before_its_cap(monkeypatch):
     # Where the likelihood is nearly flat, a fit may take all steps: here 1 does.
     assert np.mean(steps) < 8
     assert np.quantile(steps, 0.995) <= 0.5 * STEPS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_features_of_pure_noise_do_not_make_most_labels_wrong(n_classes):
+    # Models of noise contradict labels: a rate above one half would explain that.
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(15 * n_classes, 4)), np.repeat(np.arange(n_classes), 15)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SkcalibWarning)
+            finder = LabelIssueFinder().fit(X, rng.permutation(y))
+        assert finder.noise_rate_ < 0.5
