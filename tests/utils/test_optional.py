@@ -10,5 +10,7 @@ def test_returns_the_module():
 
 
 def test_missing_package_names_the_extra():
-    with pytest.raises(ImportError, match=r"^no_such_package is required .*'skcalib\[plots\] @ git"):
+    with pytest.raises(
+        ImportError, match=r"^no_such_package is required .*'skcalib\[plots\] @ git"
+    ):
         import_optional("no_such_package.pyplot", extra="plots")
