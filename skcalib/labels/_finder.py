@@ -208,11 +208,11 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
         largest fraction of wrong votes.
     copying_pairs_ : structured array of shape (n_pairs,)
         Only with votes: annotators who repeat the votes of another more often than their classes
-        explain, among pairs with 30 common samples or more, and three others who have as many in
-        common with both (two others if these explain less): ``copier``; ``source`` (the votes
-        hardly show who copies whom);
-        ``proba``, the probability that a vote is repeated, with its 95 % interval ``low`` and
-        ``high``. Repeated votes count for less.
+        explain, among pairs with 30 common samples or more. Three others must have as many in
+        common with both; where only two do, the pair must explain more than these two would.
+        Fields: ``copier``; ``source`` (the votes hardly show who copies whom); ``proba``, the
+        probability that a vote is repeated, with its 95 % interval ``low`` and ``high``. Repeated
+        votes count for less.
     vote_p_correct_ : ndarray of shape (n_samples, n_annotators) or (n_votes,)
         Only with votes: the probability that each vote is right, in the form of `votes`, NaN
         where nobody voted; for :func:`votes_from_long`, in the order of its list.

@@ -16,7 +16,7 @@ from ..utils._backends import unwrap_module
 from ..utils._compat import Interval, StrOptions, restore_on_failure
 from ..utils._estimators import PredictByProba
 from ..utils._labels import format_labels
-from ..utils._output import ignoring, write_atomically
+from ..utils._output import ignoring, shorten_error, write_atomically
 from ._checks import check_names
 from ._components import first_output
 from ._loop import TrainingLoop
@@ -71,7 +71,7 @@ def load_net(net: Any, path: Any) -> None:
             net.initialize()
         except (MemoryError, RuntimeError, TypeError) as error:
             raise ValueError(
-                f"module must be one for the sizes saved in {path!r}, got: {_shorten(error)}"
+                f"module must be one for the sizes saved in {path!r}, got: {shorten_error(error)}"
             ) from error
         _load_state(unwrap_module(net.module_), record["module"], path)
         net._note_encoding()
@@ -98,15 +98,10 @@ def _load_state(module: nn.Module, state: dict[str, Any], path: Any) -> None:
     try:
         module.load_state_dict(state)
     except RuntimeError as error:
+        reason = shorten_error(error)
         raise ValueError(
-            f"module must have the parameters saved in {path!r}, got others: {_shorten(error)}"
+            f"module must have the parameters saved in {path!r}, got others: {reason}"
         ) from None
-
-
-def _shorten(error: Exception) -> str:
-    """Return the text of an error in one line, of moderate length."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def _read(path: Any, device: Any) -> dict[str, Any]:
@@ -118,7 +113,7 @@ def _read(path: Any, device: Any) -> dict[str, Any]:
     except Exception as error:  # torch has no error of its own for what it cannot read
         if isinstance(error, OSError) and error.filename is not None:
             raise  # no such file, or no right to read it
-        raise ValueError(f"{fault}, which torch cannot read ({_shorten(error)}).") from error
+        raise ValueError(f"{fault}, which torch cannot read ({shorten_error(error)}).") from error
     if not isinstance(record, dict) or not _equals(record.get("format"), _FORMAT):
         raise ValueError(f"{fault}, with other contents.")
     wrong = [

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._output import ignoring, import_optional, warn
+from ..utils._output import ignoring, import_optional, shorten_error, warn
 from ..utils._proba import TOLERANCE
 
 # Names of a column of labels, the likeliest first.
@@ -201,7 +201,7 @@ def _read_arrow(path: Path, form: str) -> Any:
         ) from error
     except Exception as error:  # of a broken file pyarrow and pandas raise any kind
         raise ValueError(
-            f"{path} must be a whole {form} file, got: {_shorten_error(error)}."
+            f"{path} must be a whole {form} file, got: {shorten_error(error)}."
         ) from None
     frame = _number_rows(frame)
     if not frame.columns.is_unique:
@@ -242,7 +242,7 @@ def _read_npz(path: Path) -> File:
                 raise ValueError("other files than arrays")
     except Exception as error:  # of a broken file numpy and zipfile raise any kind
         raise ValueError(
-            f"{path} must be a whole npz file of arrays, got: {_shorten_error(error)}."
+            f"{path} must be a whole npz file of arrays, got: {shorten_error(error)}."
         ) from None
     rows = {len(array) for array in arrays.values() if array.ndim in (1, 2)}
     if len(rows) != 1:
@@ -265,12 +265,6 @@ def _read_npz(path: Path) -> File:
         elif array.ndim == 2:
             columns[name] = list(array)
     return File(path, _number_rows(pandas.DataFrame(columns)), "npz")
-
-
-def _shorten_error(error: Exception) -> str:
-    """Return the first line of an error, of moderate length."""
-    line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return line if len(line) <= 200 else f"{line[:197]}..."
 
 
 def _check_unpacked(path: Path, size: int) -> None:

@@ -362,6 +362,12 @@ def take_sample(samples: Any, position: int) -> Any:
     return part.to_pylist()[0] if hasattr(part, "to_pylist") else part.to_list()[0]
 
 
+def shorten_error(error: Exception) -> str:
+    """Return the text of an error in one line, of moderate length and without a full stop."""
+    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
 def open_image(image: Any, *, extra: str) -> Any:
     """Return a file or a PIL image as a PIL image of 8 bits, upright as its EXIF data say.
 
@@ -383,9 +389,10 @@ def open_image(image: Any, *, extra: str) -> Any:
             f"{named}: it has more than {pil.MAX_IMAGE_PIXELS} "
             "pixels; if it can be trusted, raise that limit, PIL.Image.MAX_IMAGE_PIXELS."
         ) from error
+    except MemoryError:
+        raise
     except Exception as error:  # of a broken file PIL's readers raise any kind
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise OSError(f"{named}: {reason}.") from error
+        raise OSError(f"{named}: {shorten_error(error)}.") from error
 
 
 def _make_8_bit(image: Any, pil: Any) -> Any:
