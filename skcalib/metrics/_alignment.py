@@ -8,16 +8,19 @@ probabilities together show it, and only where there are enough of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
+from sklearn.utils import gen_batches
 
 from ..utils._arrays import as_array, is_soft
 from ..utils._backends import is_chunked, is_on_accelerator
 from ..utils._labels import as_labels
+from ..utils._numeric import BLOCK_SIZE, iter_blocks, row_sum
 from ..utils._proba import check_predictions
 
 # Probability that columns in order are reported, of a model that is independent of the labels; for
@@ -275,16 +278,27 @@ def _inverse_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _Associations:
-    """Associations N[j, k] of label j with column k, (K, K); see :func:`misplaced_columns`."""
+    """Associations N[j, k] of label j with column k, (K, K); see :func:`misplaced_columns`.
 
-    def __init__(self, proba: NDArray[Any], codes: NDArray[np.intp]) -> None:
-        n, n_columns = proba.shape
+    Of all samples, or of the samples `rows`, which are read block by block.
+    """
+
+    def __init__(
+        self, proba: NDArray[Any], codes: NDArray[np.intp], rows: NDArray[np.intp] | None = None
+    ) -> None:
         self.proba, self.codes = proba, codes
-        self.mean = proba.mean(axis=0, dtype=np.float64)
-        self.frequency = np.bincount(codes, minlength=n_columns) / n
-        labelled = sp.csr_array((np.ones(n, proba.dtype), (codes, np.arange(n))), (n_columns, n))
+        self.rows = np.arange(len(codes)) if rows is None else rows
+        of_rows, n, n_columns = codes[self.rows], len(self.rows), proba.shape[1]
+        if rows is None:
+            self.mean = proba.mean(axis=0, dtype=np.float64)
+        else:
+            sums = (block.sum(axis=0, dtype=np.float64) for _, block in self._iter_blocks())
+            self.mean = sum(sums, np.zeros(n_columns)) / max(n, 1)
+        self.frequency = np.bincount(of_rows, minlength=n_columns) / max(n, 1)
+        ones = np.ones(n, proba.dtype)
+        labelled = sp.csr_array((ones, (of_rows, self.rows)), (n_columns, len(codes)))
         self.matrix = np.asarray(labelled @ proba, dtype=np.float64)
-        self.matrix /= n
+        self.matrix /= max(n, 1)
         self.matrix -= np.outer(self.frequency, self.mean)
         # A class without samples, or a column of zeros, has associations of 0.
         self.matrix *= _inverse_root(self.frequency)[:, None]
@@ -292,8 +306,9 @@ class _Associations:
 
     def order(self) -> NDArray[np.intp]:
         """Return the column of each class, (K,), that maximizes the sum of N; ties stay."""
-        own = 1e-9 * np.eye(len(self.matrix))
-        return linear_sum_assignment(self.matrix + own, maximize=True)[1]
+        cost = -self.matrix
+        np.fill_diagonal(cost, cost.diagonal() - 1e-9)
+        return linear_sum_assignment(cost)[1]
 
     def halves(self) -> list[tuple[_Associations, _Associations]]:
         """Return pairs of parts: one to choose an order on, and one to test it on."""
@@ -301,14 +316,18 @@ class _Associations:
             return [(self, self)]
         first = _half(self.codes)
         one, other = (
-            _Associations(self.proba[rows], self.codes[rows]) for rows in (first, ~first)
+            _Associations(self.proba, self.codes, np.flatnonzero(half)) for half in (first, ~first)
         )
         return [(one, other), (other, one)]
 
-    def scaled(self, columns: NDArray[np.intp]) -> NDArray[Any]:
+    def _iter_blocks(self) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+        for part in gen_batches(len(self.rows), max(1, BLOCK_SIZE // self.proba.shape[1])):
+            yield self.rows[part], self.proba[self.rows[part]]
+
+    def _scale(self, block: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[Any]:
         """Return Z of these columns, (n, n_columns); see :func:`misplaced_columns`."""
         spread = np.sqrt(np.maximum(self.mean[columns], np.finfo(np.float64).tiny))
-        return (self.proba[:, columns] - self.mean[columns]) / spread
+        return (block[:, columns] - self.mean[columns]) / spread
 
     def surely_gain(
         self, classes: NDArray[np.intp], columns: NDArray[np.intp] | None, n_ways: float
@@ -320,17 +339,20 @@ class _Associations:
         gain = -float(self.matrix[classes, classes].sum())
         if columns is not None:
             gain += float(self.matrix[classes, columns].sum())
-        n = len(self.codes)
+        n = len(self.rows)
         # Out-of-fold class frequencies are always associated with the labels negatively, by 1 / n.
         if gain < max(_LEAST_GAIN, 3 / n) * len(classes):
             return False
-        terms = -self.scaled(classes)
-        if columns is not None:
-            terms += self.scaled(columns)
+        of_label = n * np.sqrt(np.maximum(self.frequency[classes], 1 / n))
+        squares = largest = 0.0
+        for _, block in self._iter_blocks():
+            terms = -self._scale(block, classes)
+            if columns is not None:
+                terms += self._scale(block, columns)
+            squares += float(np.vdot(terms, terms))
+            largest = max(largest, float(np.abs(terms / of_label).max()))
         # The variance if labels are shuffled; the terms sum to about 0 over the samples.
-        variance = float(np.square(terms).sum(axis=1).mean()) / (n - 1)
-        terms /= n * np.sqrt(np.maximum(self.frequency[classes], 1 / n))
-        largest = float(np.abs(terms).max())
+        variance = squares / n / (n - 1)
         return surely_positive(gain, variance, largest, n_ways)
 
 
@@ -366,8 +388,7 @@ def _misplaced(whole: _Associations) -> Misplaced | None:
     for cycle in cycles:
         if sure.intersection(cycle.tolist()):
             column[cycle] = order[cycle]
-    rows = np.arange(len(whole.codes))
-    now, then = (whole.proba[rows, j].mean() for j in (whole.codes, column[whole.codes]))
+    now, then = (whole.proba[whole.rows, j].mean() for j in (whole.codes, column[whole.codes]))
     # A model may be wrong about some samples and yet have its columns in order.
     return Misplaced(column, float(now), float(then)) if then > now else None
 
@@ -453,25 +474,42 @@ def diagnose_rows(proba: NDArray[Any], codes: NDArray[np.intp]) -> Diagnosis | N
     First, p is adapted to the frequencies of the labels, which may differ from those in training.
     """
     rows = drawn_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1])
-    proba, codes = proba[rows].astype(np.float64, copy=False), codes[rows]
+    proba, codes = proba[rows], codes[rows]
     if len(codes) < 2:
         return None
     if proba.ndim == 1:
+        proba = proba.astype(np.float64, copy=False)
         proba = np.column_stack([1 - proba, proba])
-    mean = proba.mean(axis=0)
+    mean = proba.mean(axis=0, dtype=np.float64)
     frequency = np.bincount(codes, minlength=len(mean)) / len(codes)
     # The smallest probabilities may underflow to 0, and a quotient by one of them may overflow.
     common = mean > np.finfo(mean.dtype).tiny
     with np.errstate(under="ignore"):
-        adapted = proba * np.divide(frequency, mean, out=np.zeros_like(mean), where=common)
-        total = adapted.sum(axis=1, keepdims=True)
-        adapted = np.divide(adapted, total, out=proba.copy(), where=total > 0)
-        centered = adapted - adapted.mean(axis=0)
-        observed = centered[np.arange(len(codes)), codes]
-        implied = np.einsum("ij,ij->i", adapted, centered)
+        factor = np.divide(frequency, mean, out=np.zeros_like(mean), where=common)
+
+    def iter_adapted() -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        for rows, block in iter_blocks(proba):
+            with np.errstate(under="ignore"):
+                adapted = block * factor
+                total = row_sum(adapted)[:, None]
+                np.divide(adapted, total, out=adapted, where=total > 0)
+            yield rows, np.where(total > 0, adapted, block)
+
+    of_label, adapted_sum = np.empty(len(codes)), np.zeros_like(mean)
+    for rows, adapted in iter_adapted():
+        of_label[rows] = adapted[np.arange(len(adapted)), codes[rows]]
+        adapted_sum += adapted.sum(axis=0)
+    adapted_mean = adapted_sum / len(codes)
+    observed = of_label - adapted_mean[codes]
     # Nothing is found where the labels show a gain of more than two standard errors.
     error = observed.std() / np.sqrt(len(observed))
-    if observed.mean() > 2 * error or implied.mean() < _LEAST_GAIN:
+    if observed.mean() > 2 * error:
+        return None
+    implied = np.empty(len(codes))
+    with np.errstate(under="ignore"):
+        for rows, adapted in iter_adapted():
+            implied[rows] = np.einsum("ij,ij->i", adapted, adapted - adapted_mean)
+    if implied.mean() < _LEAST_GAIN:
         return None
     if not _surely_above_0(_LEAST_SHOWN * implied - observed):
         return None

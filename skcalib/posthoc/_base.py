@@ -405,7 +405,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self, X: Any, y: Any, scores: NDArray, codes: NDArray, rows: slice | NDArray[np.intp]
     ) -> None:
         """Warn if columns or rows of scores seem to be in another order than the labels."""
-        proba = as_proba_of(scores / self.unit_, logits=self.input != "proba")
+        scores = scores if self.unit_ == 1 else scores / self.unit_
+        proba = as_proba_of(scores, logits=self.input != "proba")
         truth = codes if is_soft(codes) else self.classes_[codes]
         findings = check_alignment(
             keep_index(y, truth, rows),
@@ -570,7 +571,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
                 return scores
             # softmax((0, z)) = (expit(-z), expit(z)).
             return np.hstack([np.zeros_like(scores), scores])
-        return np.log(np.maximum(self._as_proba(scores), scores.dtype.type(self._zero)))
+        logits = np.maximum(self._as_proba(scores), scores.dtype.type(self._zero))
+        return np.log(logits, out=logits)
 
     def _as_proba(self, scores: NDArray) -> NDArray:
         """Return one probability per class."""
@@ -610,7 +612,7 @@ def as_proba_of(scores: NDArray, *, logits: bool) -> NDArray:
 def _find_zero(calibrator: PostHocCalibrator, scores: NDArray, *_: Any) -> float:
     """Return what a probability of 0 counts as: `SMALLEST`, or less if others are smaller."""
     proba = calibrator._as_proba(scores)
-    return max(float(proba[proba > 0].min(initial=SMALLEST)), SMALLEST_BUT_0)
+    return max(float(proba.min(where=proba > 0, initial=SMALLEST)), SMALLEST_BUT_0)
 
 
 def _check_options(scores: NDArray, codes: NDArray[np.intp] | None) -> None:

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from ..metrics._temperature_fit import softmax_in_place
 from ..utils._compat import Interval
+from ..utils._numeric import FEW_COLUMNS
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
@@ -32,7 +33,6 @@ from ._linear_fit import (
 from ._temperature import (
     AfterTemperature,
     AtTemperature,
-    apply_temperature,
     find_bounds,
     fit_temperature_in_chunks,
 )
@@ -91,8 +91,9 @@ class LinearCalibrator(AfterTemperature):
         start = None
         if near is not None:
             start = LinearFit(near.coef_, near.intercept_, near.uniform_weight_, near.n_iter_)
+        features = self._read_features(at)
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear(
-            self._features(at).astype(np.float64, copy=False),
+            features,
             y,
             sample_weight,
             self._ridge(),
@@ -101,6 +102,15 @@ class LinearCalibrator(AfterTemperature):
             max_iter=self.max_iter,
             near=start,
         )
+
+    def _read_features(self, at: AtTemperature) -> NDArray:
+        """Return x of all samples, with few classes stored by columns, as the search reads it."""
+        few = at.logits.shape[1] <= FEW_COLUMNS
+        dtype = self._features(at.take(slice(1))).dtype
+        features = np.empty(at.logits.shape, dtype, order="F" if few else "C")
+        for rows, part in at.iter_blocks():
+            features[rows] = self._features(part)
+        return features
 
     def _fit_chunks(self, data: ScoresInChunks) -> None:
         sample = scores, y, sample_weight = data.sample()
@@ -121,7 +131,7 @@ class LinearCalibrator(AfterTemperature):
 
     def _features_of(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores).astype(np.float64, copy=False)
-        return self._features(apply_temperature(logits, self.temperature_, 0.0))
+        return self._features(AtTemperature(logits, self.temperature_, 0.0))
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
         features = self._features(at)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..metrics._temperature_fit import best_uniform_weight, next_uniform_weight, uniform_prior
-from ..utils._numeric import BLOCK_SIZE, FEW_COLUMNS, row_max, row_sum
+from ..utils._numeric import FEW_COLUMNS, row_max, row_sum
 from ..utils._output import warn
 
 # The search starts on a subset with this many samples per entry of theta.
@@ -35,6 +35,8 @@ _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
 # Memory: the search holds about ten matrices of theta's size, 1.3 GB at this many entries.
 _MOST_ENTRIES = 2**24
+# Numbers in a block, in float64 with their intermediate results in cache; only for speed and memory.
+FIT_BLOCK = 2**16
 # With more scores than this, steps are computed in float32, for speed.
 _LARGE = 2**20
 
@@ -261,9 +263,11 @@ def _find_step_by_sums(
 
 
 class _State(NamedTuple):
-    """At some theta: p (n, K), r (n,) or 1, the weight w of the uniform component, the loss."""
+    """At some theta: r (n,) or 1, the weight w of the uniform component, the loss.
 
-    proba: NDArray
+    The probabilities (n, K) are those of the problem, at the theta of its latest state.
+    """
+
     r: NDArray | float
     uniform_weight: float | None
     loss: float
@@ -282,79 +286,80 @@ class _Problem:
         # With few classes, store columns contiguously: loops over short rows are slow.
         self.x = np.asfortranarray(x) if x.shape[1] <= FEW_COLUMNS else x
         # Steps need not be exact, so large problems compute them in float32.
-        dtype = np.float32 if x.size > _LARGE else np.float64
-        self.narrow = self.x.astype(dtype, copy=False)
+        self.dtype = np.dtype(np.float32 if x.size > _LARGE else np.float64)
+        self.proba = np.empty_like(self.x, self.dtype)
         self.weight, self.n = weight, weight.sum()
         self.fraction = weight / self.n
         self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
         # For a matrix, a block should have more rows than the matrix itself.
-        step = max(1 if vector else x.shape[1], BLOCK_SIZE // x.shape[1])
+        step = max(1 if vector else x.shape[1], FIT_BLOCK // x.shape[1])
         self.blocks = [slice(start, start + step) for start in range(0, len(y), step)]
 
     def at(self, theta: NDArray, w: float | None) -> _State:
         """Return the state at theta and the best weight, searched from w."""
-        proba, log_q = self._softmax(theta)
+        log_q = self._softmax(theta)
         penalty = float(np.sum(self.penalty * theta**2))
         if w is None:
-            return _State(proba, 1.0, None, penalty - float(self.fraction @ log_q))
+            return _State(1.0, None, penalty - float(self.fraction @ log_q))
         q, chance = np.exp(log_q), 1 / len(theta)
         w = best_uniform_weight(q, chance, self.fraction, self.n, w)
         mixed, pseudo = (1 - w) * q + w * chance, uniform_prior(self.n)
         prior = (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / self.n
         loss = penalty - prior - float(self.fraction @ np.log(mixed))
-        return _State(proba, (1 - w) * q / mixed, w, loss)
+        return _State((1 - w) * q / mixed, w, loss)
 
     def sums_at(self, theta: NDArray, w: float | None) -> LinearSums:
         """Return sums at the given theta and w, without penalty and prior."""
-        proba, log_q = self._softmax(theta)
+        log_q = self._softmax(theta)
         if w is None:
-            slopes = self._slopes(proba, self.weight)
+            slopes = self._slopes(self.weight)
             return LinearSums(-float(self.weight @ log_q), slopes, 0.0, 0.0, np.zeros_like(slopes))
         q, chance = np.exp(log_q), 1 / len(theta)
         mixed = (1 - w) * q + w * chance
         r, gain = (1 - w) * q / mixed, (q - chance) / mixed
         return LinearSums(
             -float(self.weight @ np.log(mixed)),
-            self._slopes(proba, self.weight * r),
+            self._slopes(self.weight * r),
             float(self.weight @ gain),
             float(self.weight @ gain**2),
-            -self._slopes(proba, self.weight * r * (1 - r)) / (w * (1 - w)),
+            -self._slopes(self.weight * r * (1 - r)) / (w * (1 - w)),
         )
 
     def state_at(self, theta: NDArray, w: float | None) -> _State:
         """Return the state at the given theta and w, without the loss."""
-        proba, log_q = self._softmax(theta)
+        log_q = self._softmax(theta)
         if w is None:
-            return _State(proba, 1.0, None, np.nan)
+            return _State(1.0, None, np.nan)
         q = (1 - w) * np.exp(log_q)
-        return _State(proba, q / (q + w / len(theta)), w, np.nan)
+        return _State(q / (q + w / len(theta)), w, np.nan)
 
-    def _softmax(self, theta: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
-        """Return the probabilities of all classes, and the logarithms of those of the labels."""
-        proba, log_q = np.empty_like(self.narrow), np.empty(len(self.y))
+    def _softmax(self, theta: NDArray) -> NDArray[np.float64]:
+        """Set the probabilities of all classes; return the logarithms of those of the labels."""
+        log_q = np.empty(len(self.y))
         for rows in self.blocks:
-            z = self._added(theta, self.x[rows])
-            z += self.x[rows]
+            x = self.x[rows].astype(np.float64, copy=False)
+            z = self._added(theta, x)
+            z += x
             z -= row_max(z)[:, None]
             of_label = z[np.arange(len(z)), self.y[rows]]
             total = row_sum(np.exp(z, out=z))
-            np.divide(z, total[:, None], out=proba[rows], casting="same_kind")
+            np.divide(z, total[:, None], out=self.proba[rows], casting="same_kind")
             log_q[rows] = of_label - np.log(total)
-        return proba, log_q
+        return log_q
 
     def gradient(self, theta: NDArray, state: _State) -> NDArray[np.float64]:
         """Return the gradient in theta (that in w is 0 at the best w)."""
-        return self._slopes(state.proba, self.fraction * state.r) + 2 * self.penalty * theta
+        return self._slopes(self.fraction * state.r) + 2 * self.penalty * theta
 
-    def _slopes(self, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
+    def _slopes(self, weight: NDArray) -> NDArray[np.float64]:
         """Return the gradient in theta of the weighted sum of -log p of the labels."""
         total = np.zeros_like(self.penalty)
         for rows in self.blocks:
             # By the logits of a sample, it is p less the one-hot label.
-            slope = proba[rows].astype(np.float64)
+            slope = self.proba[rows].astype(np.float64)
             slope[np.arange(len(slope)), self.y[rows]] -= 1
             slope *= weight[rows, None]
-            total += self._adjoint(slope, self.x[rows])
+            self._add_adjoint(total, slope, self.x[rows].astype(np.float64, copy=False))
         return total
 
     def solve(
@@ -365,12 +370,12 @@ class _Problem:
         The Hessian is that of the log-loss at the best weight w for every theta or, without
         `at_best`, at a fixed w. The search stops where it would gain less than `least` / 1000.
         """
-        r_weight = (self.fraction * state.r).astype(self.narrow.dtype)
+        r_weight = (self.fraction * state.r).astype(self.dtype)
         product = self._hessian(r_weight, state, at_best)
-        diagonal, scale = self._scale(r_weight, state.proba)
+        diagonal, scale = self._scale(r_weight)
         solution, residual = np.zeros_like(gradient), gradient.copy()
-        scaled = scale(residual)
-        direction, size = scaled, float(np.vdot(residual, scaled))
+        scaled = scale(residual, np.empty_like(gradient))
+        direction, size = scaled.copy(), float(np.vdot(residual, scaled))
         # No more precise than the tolerance of the outer loop.
         target = max(size * min(0.5, np.sqrt(size)) ** 2, least / 1000)
         for _ in range(_MOST_CONJUGATE_GRADIENTS):
@@ -378,38 +383,46 @@ class _Problem:
                 break
             along = product(direction)
             curvature = float(np.vdot(direction, along))
-            if curvature <= _DAMPING * float(np.vdot(direction * diagonal, direction)):
+            np.multiply(direction, diagonal, out=scaled)
+            if curvature <= _DAMPING * float(np.vdot(scaled, direction)):
                 # A uniform component can make the Hessian indefinite: stop at negative curvature.
-                return solution if solution.any() else scaled
-            solution += size / curvature * direction
-            residual -= size / curvature * along
-            scaled = scale(residual)
+                return solution if solution.any() else scale(residual, scaled)
+            length = size / curvature
+            solution += np.multiply(direction, length, out=scaled)
+            residual -= np.multiply(along, length, out=along)
+            scaled = scale(residual, scaled)
             before, size = size, float(np.vdot(residual, scaled))
-            direction = scaled + size / before * direction
+            direction *= size / before
+            direction += scaled
         return solution
 
     def _scale(
-        self, r_weight: NDArray, proba: NDArray
-    ) -> tuple[NDArray[np.float64], Callable[[NDArray], NDArray]]:
-        """Return the Hessian's diagonal, and the preconditioner as a function.
+        self, r_weight: NDArray
+    ) -> tuple[NDArray[np.float64], Callable[[NDArray, NDArray], NDArray]]:
+        """Return the Hessian's diagonal, and the preconditioner as a function that fills an array.
 
         For a vector, the preconditioner inverts the 2 x 2 block of slope and intercept of every
         class: if the scores are far from 0 on average, the two are nearly collinear.
         """
         diagonal, cross = 2 * self.penalty, np.zeros(len(self.penalty))
         for rows in self.blocks:
-            x, p = self.narrow[rows], proba[rows]
+            x, p = self.x[rows].astype(self.dtype, copy=False), self.proba[rows]
             curvature = r_weight[rows, None] * p * (1 - p)
-            diagonal += self._adjoint(curvature, x**2)
+            self._add_adjoint(diagonal, curvature, x**2)
             if self.vector:
                 cross += (curvature * x).sum(axis=0)
         diagonal += _DAMPING * diagonal.mean()
         if not self.vector:
-            return diagonal, lambda slope: slope / diagonal
+            return diagonal, lambda slope, out: np.divide(slope, diagonal, out=out)
         inverse = np.stack([diagonal[:, 1], -cross, -cross, diagonal[:, 0]], axis=1)
         inverse /= (diagonal.prod(axis=1) - cross**2)[:, None]
         inverse = inverse.reshape(-1, 2, 2)
-        return diagonal, lambda slope: (inverse @ slope[:, :, None])[:, :, 0]
+
+        def scale(slope: NDArray, out: NDArray) -> NDArray:
+            np.matmul(inverse, slope[:, :, None], out=out[:, :, None])
+            return out
+
+        return diagonal, scale
 
     def _hessian(
         self, r_weight: NDArray, state: _State, at_best: bool
@@ -419,7 +432,7 @@ class _Problem:
         By the logits of a sample, it is r (diag(p) - p p^T). Two terms make it smaller: r changes
         with theta, by r (1 - r) times the gradient of the sample, and so does the best w.
         """
-        proba, r, w = state.proba, state.r, state.uniform_weight
+        r, w = state.r, state.uniform_weight
         r_variance = np.zeros_like(r_weight)
         if w is not None:
             r_variance[:] = self.fraction * r * (1 - r)
@@ -428,13 +441,13 @@ class _Problem:
             pseudo = uniform_prior(self.n)
             curvature = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
             curvature += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
-            mixed = self._slopes(proba, r_variance) / (w * (1 - w))
+            mixed = self._slopes(r_variance) / (w * (1 - w))
 
         def product(direction: NDArray) -> NDArray[np.float64]:
             result = 2 * self.penalty * direction
-            narrow = direction.astype(proba.dtype)
+            narrow = direction.astype(self.dtype, copy=False)
             for rows in self.blocks:
-                x, p = self.narrow[rows], proba[rows]
+                x, p = self.x[rows].astype(self.dtype, copy=False), self.proba[rows]
                 label = np.arange(len(p)), self.y[rows]
                 change = self._added(narrow, x)
                 mean = np.einsum("ik,ik->i", p, change)
@@ -443,7 +456,7 @@ class _Problem:
                 change -= (r_weight[rows] * mean + lost)[:, None]
                 change *= p
                 change[label] += lost
-                result += self._adjoint(change, x)
+                self._add_adjoint(result, change, x)
             if w is not None and at_best:
                 result -= mixed * (np.vdot(mixed, direction) / curvature)
             return result
@@ -459,7 +472,10 @@ class _Problem:
         change += theta[:, -1]
         return change
 
-    def _adjoint(self, slope: NDArray, x: NDArray) -> NDArray[np.float64]:
-        """Return the gradient in theta, given that in the logits."""
-        slopes = np.einsum("ik,ik->k", slope, x)[:, None] if self.vector else slope.T @ x
-        return np.hstack([slopes, slope.sum(axis=0)[:, None]])
+    def _add_adjoint(self, total: NDArray, slope: NDArray, x: NDArray) -> None:
+        """Add the gradient in theta, given that in the logits."""
+        if self.vector:
+            total[:, 0] += np.einsum("ik,ik->k", slope, x)
+        else:
+            total[:, :-1] += slope.T @ x
+        total[:, -1] += slope.sum(axis=0)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.utils import gen_batches
 
 from ._base import SMALLEST
+from ._linear_fit import FIT_BLOCK
 
 _MOST_STEPS = 50
 _LEAST_GAIN = 1e-9
@@ -14,7 +16,9 @@ _SHORTEST = 1e-6
 
 
 def compute_log_proba(proba: NDArray) -> NDArray[np.float64]:
-    return np.log(np.maximum(proba.astype(np.float64), SMALLEST))
+    log_proba = proba.astype(np.float64)
+    np.maximum(log_proba, SMALLEST, out=log_proba)
+    return np.log(log_proba, out=log_proba)
 
 
 def fit_shifts(
@@ -25,40 +29,45 @@ def fit_shifts(
     The map is softmax((1 + s) log_proba + b); b and s are normal around 0, with the standard
     deviations `shift` and `slope`. The evidence is relative to b = s = 0 (Laplace).
     """
-    n, k = log_proba.shape
+    k = log_proba.shape[1]
     free = np.append(np.full(k, shift > 0), slope > 0)
     precision = np.append(np.full(k, shift), slope)[free] ** -2.0
-    label = np.arange(n), y
     theta = np.zeros(k + 1)
 
-    def loss_at(theta: NDArray) -> tuple[float, NDArray]:
-        logits = (1 + theta[k]) * log_proba + theta[:k]
-        log_q = logits - logsumexp(logits, axis=1, keepdims=True)
-        penalty = 0.5 * float(precision @ theta[free] ** 2)
-        return penalty - float(weight @ log_q[label]), np.exp(log_q)
+    def look_at(theta: NDArray) -> tuple[float, NDArray, NDArray]:
+        """Return the loss, its gradient and its Hessian."""
+        loss = 0.5 * float(precision @ theta[free] ** 2)
+        gradient, hessian = np.zeros(k + 1), np.zeros((k + 1, k + 1))
+        for rows in gen_batches(len(log_proba), max(1, FIT_BLOCK // k)):
+            block = log_proba[rows]
+            logits = (1 + theta[k]) * block
+            logits += theta[:k]
+            label = np.arange(len(block)), y[rows]
+            log_q = logits - logsumexp(logits, axis=1, keepdims=True)
+            loss -= float(weight[rows] @ log_q[label])
+            proba = np.exp(log_q, out=log_q)
+            hessian += _compute_hessian(block, proba, weight[rows])
+            proba[label] -= 1
+            proba *= weight[rows, None]
+            gradient += np.append(proba.sum(axis=0), np.vdot(proba, block))
+        gradient = gradient[free] + precision * theta[free]
+        return loss, gradient, hessian[np.ix_(free, free)] + np.diag(precision)
 
-    loss, proba = loss_at(theta)
+    loss, gradient, hessian = look_at(theta)
     loss_of_none = loss
     for _ in range(_MOST_STEPS):
-        residual = weight[:, None] * proba
-        residual[label] -= weight
-        gradient = np.append(residual.sum(axis=0), np.vdot(residual, log_proba))[free]
-        gradient += precision * theta[free]
-        hessian = _compute_hessian(log_proba, proba, weight)[np.ix_(free, free)] + np.diag(
-            precision
-        )
         step = np.zeros(k + 1)
         step[free] = -np.linalg.solve(hessian, gradient)
         gain, length = -float(gradient @ step[free]), 1.0
         if gain < _LEAST_GAIN:
             break
-        latest, proba = loss_at(theta + step)
-        while latest > loss and length > _SHORTEST:
+        latest = look_at(theta + step)
+        while latest[0] > loss and length > _SHORTEST:
             length /= 2
-            latest, proba = loss_at(theta + length * step)
-        if latest > loss:  # by rounding: this is the least loss
+            latest = look_at(theta + length * step)
+        if latest[0] > loss:  # by rounding: this is the least loss
             break
-        theta, loss = theta + length * step, latest
+        theta, (loss, gradient, hessian) = theta + length * step, latest
     _, volume = np.linalg.slogdet(hessian)
     return theta, loss_of_none - loss + 0.5 * float(np.log(precision).sum() - volume)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, ClassVar, Self, TypeGuard
 
@@ -42,7 +42,6 @@ from ._temperature import (
     AfterTemperature,
     AtTemperature,
     TemperatureScaling,
-    apply_temperature,
     fit_at_temperature,
     iter_by_columns,
 )
@@ -91,10 +90,11 @@ class ShrunkIsotonic(AfterTemperature):
         near: Self | None = None,
     ) -> None:
         self.temperature_, self.uniform_weight_ = at.temperature, at.uniform_weight
-        proba = self._at_temperature(at)
-        p, mapped = _find_mapped(proba)
-        # If several classes share the largest probability, the hit counts for one of them.
-        hit = mapped[np.arange(len(y)), y] / mapped.sum(axis=1)
+        p, hit = np.empty((2, len(y)))
+        for rows, part in at.iter_blocks():
+            p[rows], mapped = _find_mapped(self._at_temperature(part))
+            # If several classes share the largest probability, the hit counts for one of them.
+            hit[rows] = mapped[np.arange(len(mapped)), y[rows]] / mapped.sum(axis=1)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         odds = _compute_log_odds(p)
         # Round, so that equal values stay equal whatever the order of summation.
@@ -301,27 +301,41 @@ class StackedCalibration(PostHocCalibrator):
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores)
         maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
-        folds = draw_folds(raw, y, weight, 0, groups)
+        n_numbers, has_all_options = logits.size, not np.isneginf(logits).any()
+        del logits  # for memory: those of a fold are computed again
+        folds = draw_folds(raw, y, weight, 0, groups).astype(np.int8)
         n_folds = 1 if n_effective > SAMPLES_OF_ONE_SPLIT else folds.max() + 1
         # The out-of-fold probability of each label, by every component.
-        p_label = {name: np.empty(len(y)) for name in (IDENTITY, *candidates)}
-        p_label[IDENTITY][:] = raw[np.arange(len(y)), y]
-        for fold in range(n_folds):
-            out, rest = np.flatnonzero(folds == fold), folds != fold
+        outside = [np.flatnonzero(folds == fold) for fold in range(n_folds)]
+        predicted = np.concatenate(outside)
+        p_label = {name: np.empty(len(predicted)) for name in (IDENTITY, *candidates)}
+        p_label[IDENTITY][:] = raw[predicted, y[predicted]]
+        start = 0
+        for fold, out in enumerate(outside):
+            rest, to = folds != fold, slice(start, start + len(out))
             fold_maps = self._fit_maps(
-                candidates, scores[rest], logits[rest], y[rest], weight[rest], near=maps
+                candidates,
+                scores,
+                self._as_logits(given[rest]),
+                y[rest],
+                weight[rest],
+                near=maps,
+                rows=rest,
             )
-            for name, proba in _iter_predictions(fold_maps, scores[out], logits[out]):
-                p_label[name][out] = proba[np.arange(len(out)), y[out]]
-        predicted = folds < n_folds
-        p_label = {name: p[predicted] for name, p in p_label.items()}
+            logits = self._as_logits(given[out])
+            for name, proba in _iter_predictions(fold_maps, scores[out], logits):
+                p_label[name][to] = proba[np.arange(len(out)), y[out]]
+            start = to.stop
         self._weigh(p_label, weight[predicted])
         self.calibrators_ = {name: maps[name] for name in maps if name not in self.excluded_}
-        self.intercept_ = np.zeros(logits.shape[1])
-        takes_intercept = self.calibrators is None and not np.isneginf(logits).any()
-        if takes_intercept and logits.size * logits.shape[1] <= MOST_NUMBERS:
+        k = raw.shape[1]
+        self.intercept_ = np.zeros(k)
+        if self.calibrators is None and has_all_options and n_numbers * k <= MOST_NUMBERS:
             self.intercept_ = _fit_intercept(
-                maps["temperature"]._predict_proba(scores), self._predict_proba(given), y, weight
+                lambda: maps["temperature"]._predict_proba(scores),
+                lambda: self._predict_proba(given),
+                y,
+                weight,
             )
 
     def _weigh(self, p_label: dict[str, NDArray], weight: NDArray) -> None:
@@ -430,14 +444,18 @@ class StackedCalibration(PostHocCalibrator):
         y: NDArray,
         weight: NDArray | None,
         near: dict[str, PostHocCalibrator] | None = None,
+        rows: NDArray[np.bool_] | slice = slice(None),
     ) -> dict[str, PostHocCalibrator]:
-        """Return fitted calibrators; the search starts at `near`, fits to nearly the same data."""
+        """Return fitted calibrators; the search starts at `near`, fits to nearly the same data.
+
+        The logits, labels and weights are those of the `rows` of the scores.
+        """
         at: AtTemperature | None = None
         fitted = {}
         for name, candidate in candidates.items():
             calibrator = fitted[name] = copy(candidate)
             if not _shares_temperature(calibrator):
-                _fit_quietly(calibrator, scores, y, weight)
+                _fit_quietly(calibrator, scores[rows], y, weight)
                 continue
             # What `fit` sets before `_fit`.
             calibrator.classes_, calibrator._zero = np.arange(logits.shape[1]), self._zero
@@ -451,21 +469,25 @@ class StackedCalibration(PostHocCalibrator):
 
 
 def _fit_intercept(
-    scaled: NDArray, mixed: NDArray, y: NDArray, weight: NDArray
+    scaled: Callable[[], NDArray], mixed: Callable[[], NDArray], y: NDArray, weight: NDArray
 ) -> NDArray[np.float64]:
     """Return the intercepts of all classes, averaged over how much they may differ from 0.
 
     How much is decided by the probabilities `scaled` at the best temperature, beside which
-    intercepts may be needed; those returned are of the probabilities `mixed`.
+    intercepts may be needed; those returned are of the probabilities `mixed`. The two are
+    computed one after the other, for memory.
     """
-    log_scaled, log_mixed = compute_log_proba(scaled), compute_log_proba(mixed)
+    log_proba = compute_log_proba(scaled())
     # No intercepts, and intercepts at all, are as probable beforehand.
-    evidence = [fit_shifts(log_scaled, y, weight, spread, 0.0)[1] for spread in INTERCEPT_SPREADS]
+    evidence = [fit_shifts(log_proba, y, weight, spread, 0.0)[1] for spread in INTERCEPT_SPREADS]
     posterior = softmax(np.append(evidence, np.log(len(evidence))))[:-1]
-    intercept = np.zeros(mixed.shape[1])
+    intercept = np.zeros(log_proba.shape[1])
+    if posterior.max() > LEAST_POSTERIOR:
+        del log_proba
+        log_proba = compute_log_proba(mixed())
     for spread, probability in zip(INTERCEPT_SPREADS, posterior):
         if probability > LEAST_POSTERIOR:
-            intercept += probability * fit_shifts(log_mixed, y, weight, spread, 0.0)[0][:-1]
+            intercept += probability * fit_shifts(log_proba, y, weight, spread, 0.0)[0][:-1]
     return intercept
 
 
@@ -481,7 +503,7 @@ def _iter_predictions(
     for name, calibrator in maps.items():
         if _shares_temperature(calibrator):
             if at is None:
-                at = apply_temperature(logits, calibrator.temperature_, calibrator.uniform_weight_)
+                at = AtTemperature(logits, calibrator.temperature_, calibrator.uniform_weight_)
             yield name, calibrator._predict_at(at)
         else:
             yield name, calibrator._predict_proba(scores)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -57,20 +56,41 @@ _SAMPLE_ROWS = 2048
 _BLOCK = 2**15
 
 
-@dataclass(frozen=True)
 class AtTemperature:
-    """Probabilities after temperature scaling, and the fitted temperature."""
+    """Probabilities after temperature scaling: softmax(logits / T), computed where they are read.
 
-    logits: NDArray
-    proba: NDArray  # softmax(logits / T)
-    log_proba: NDArray
-    temperature: float
-    uniform_weight: float  # of the uniform component that was fitted along; not mixed in here
+    ``uniform_weight`` is that of the uniform component that was fitted along; it is not mixed in.
+    """
+
+    def __init__(self, logits: NDArray, temperature: float, uniform_weight: float) -> None:
+        self.logits, self.temperature, self.uniform_weight = logits, temperature, uniform_weight
+
+    @cached_property
+    def _both(self) -> tuple[NDArray, NDArray]:
+        return log_softmax_at(self.logits, self.temperature)
+
+    @property
+    def proba(self) -> NDArray:
+        return self._both[0]
+
+    @property
+    def log_proba(self) -> NDArray:
+        return self._both[1]
 
     @cached_property
     def clipped(self) -> NDArray:
         """Log-probabilities, at least log(1e-7)."""
         return np.maximum(self.log_proba, LOWEST_LOG_PROBA)
+
+    def take(self, rows: slice) -> AtTemperature:
+        return AtTemperature(self.logits[rows], self.temperature, self.uniform_weight)
+
+    def iter_blocks(self) -> Iterator[tuple[slice, AtTemperature]]:
+        """Yield (rows, part): a fit needs no more than a block of probabilities at a time."""
+        step = max(1, _BLOCK // self.logits.shape[1])
+        for start in range(0, len(self.logits), step):
+            rows = slice(start, start + step)
+            yield rows, self.take(rows)
 
 
 def iter_by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
@@ -83,11 +103,6 @@ def iter_by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
         rows = slice(start, start + step)
         dtype = np.result_type(logits.dtype, np.float32)
         yield rows, np.asarray(logits[rows], dtype=dtype, order="F")
-
-
-def apply_temperature(logits: NDArray, temperature: float, uniform_weight: float) -> AtTemperature:
-    """Return the probabilities at a known temperature."""
-    return AtTemperature(logits, *log_softmax_at(logits, temperature), temperature, uniform_weight)
 
 
 def find_bounds(logits: NDArray, sample_weight: NDArray | None) -> tuple[float, float]:
@@ -120,7 +135,7 @@ def fit_at_temperature(
         pseudo_errors=float(mix_uniform),
         near=near,
     )
-    return apply_temperature(logits, temperature, weight or 0.0)
+    return AtTemperature(logits, temperature, weight or 0.0)
 
 
 class AfterTemperature(PostHocCalibrator):
@@ -176,7 +191,7 @@ class AfterTemperature(PostHocCalibrator):
         logits = self._as_logits(scores)
         proba = np.empty(logits.shape, dtype=np.result_type(logits.dtype, np.float32))
         for rows, block in iter_by_columns(logits):
-            at = apply_temperature(block, self.temperature_, self.uniform_weight_)
+            at = AtTemperature(block, self.temperature_, self.uniform_weight_)
             proba[rows] = self._predict_at(at)
         return proba
 
