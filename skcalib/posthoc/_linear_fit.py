@@ -35,7 +35,7 @@ _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
 # Memory: the search holds about ten matrices of theta's size, 1.3 GB at this many entries.
 _MOST_ENTRIES = 2**24
-# Numbers in a block, in float64 with their intermediate results in cache; only for speed and memory.
+# Numbers in a block, in float64 with its intermediate results in cache; for speed and memory.
 FIT_BLOCK = 2**16
 # With more scores than this, steps are computed in float32, for speed.
 _LARGE = 2**20
