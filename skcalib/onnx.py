@@ -326,7 +326,7 @@ def _inner(g: _Graph, operator: Any, *, raw: bool = False, fitted: Any = None) -
     if raw and "raw_scores" not in allowed:
         raise NotImplementedError(
             f"skl2onnx has no decision_function of {type(last).__name__}; calibrate its "
-            'probabilities: method="predict_proba".'
+            'probabilities: response_method="predict_proba".'
         )
     wanted = {"zipmap": False, "raw_scores": raw}
     for options in (g.scope, g.container):

@@ -178,7 +178,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "model_name": [str],
-        "pretrained": [None, str, os.PathLike],
+        "pretrained": [None, str, os.PathLike, bool],  # bool: an error that names the tags
         "image_size": [None, Interval(Integral, 1, None, closed="left")],
         "n_views": [None, Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],

@@ -43,13 +43,15 @@ def check_no_pretrained(model_name: str, pretrained: str | os.PathLike | None) -
         )
 
 
-def check_pretrained(pretrained: str, tags: Iterable[str], model_name: str) -> None:
-    """Raise if `pretrained` is neither a file nor a tag of the model."""
-    if not os.path.isfile(pretrained) and pretrained not in (known := list(tags)):
+def read_pretrained(pretrained: str | os.PathLike | bool, tags: list[str], model_name: str) -> str:
+    """Return `pretrained` as text; raise if it is neither a file nor a tag of the model."""
+    text = str(pretrained) if isinstance(pretrained, bool) else os.fspath(pretrained)
+    if isinstance(pretrained, bool) or (not os.path.isfile(text) and text not in tags):
         raise ValueError(
-            f"pretrained must be a local file or one of the tags of {model_name} "
-            f"({', '.join(known) or 'it has none'}), got {pretrained!r}."
+            f"pretrained must be a local file, None or one of the tags of {model_name} "
+            f"({', '.join(tags) or 'it has none'}), got {pretrained!r}."
         )
+    return text
 
 
 @contextmanager
@@ -144,8 +146,7 @@ class TimmEmbedder(BaseImageEmbedder):
                 return timm.create_model(arch, num_classes=0)
         # timm's names of weights are <architecture>.<tag>.
         tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{arch}.*")]
-        pretrained = tag if given is None else os.fspath(given)
-        check_pretrained(pretrained, tags, arch)
+        pretrained = read_pretrained(tag if given is None else given, tags, arch)
         if tag and tag != pretrained and not os.path.isfile(pretrained):
             raise ValueError(
                 f"model_name has the tag {tag!r}, so pretrained must be None or a local file, "
@@ -288,8 +289,8 @@ class OpenClipEmbedder(BaseImageEmbedder):
                     name, pretrained_hf=False, **options
                 )
             return model, preprocess
-        pretrained = os.fspath(self.pretrained)
-        check_pretrained(pretrained, open_clip.list_pretrained_tags_by_model(name), name)
+        tags = open_clip.list_pretrained_tags_by_model(name)
+        pretrained = read_pretrained(self.pretrained, tags, name)
         # Weights trained with QuickGELU give other features, without an error, with plain GELU.
         options["force_quick_gelu"] = open_clip.get_pretrained_cfg(name, pretrained).get(
             "quick_gelu", False

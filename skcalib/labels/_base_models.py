@@ -628,7 +628,13 @@ def find_other_columns(X: Any) -> list[Any]:
 
 
 def _as_numbers(X: Any) -> Any:
-    """Return X if it holds numbers; for texts and categories, the error says what to do."""
+    """Return X if it holds numbers; for all else, the error says what to do."""
+    if issparse(X):
+        raise TypeError(
+            "X must be dense if estimator is None, got a sparse array; "
+            "TruncatedSVD(100).fit_transform(X) makes it dense, or pass a base model that takes "
+            "it, as in LabelIssueFinder(LogisticRegression())."
+        )
     try:
         check_array(X, dtype=[np.float64, np.float32], input_name="X")
     except (ValueError, TypeError) as error:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from ..utils._arrays import check_weights
+from ..utils._arrays import as_features, check_weights
 from ..utils._compat import (
     HasMethods,
     StrOptions,
@@ -135,7 +135,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         verified: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -148,8 +148,9 @@ class LabelCleaningClassifier(DelegatingClassifier):
         ----------
         X : array-like of shape (n_samples, n_features), or a list of n_samples objects
             Samples, in a form that both the finder and the classifier take.
-        y : array-like of shape (n_samples,)
-            Their labels, some of which may be wrong.
+        y : array-like of shape (n_samples,), default=None
+            Their labels, some of which may be wrong. None, with votes, takes the most probable
+            class by the votes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, for both the finder and the classifier.
         verified : array-like of shape (n_samples,), dtype bool, default=None
@@ -183,7 +184,14 @@ class LabelCleaningClassifier(DelegatingClassifier):
             If no sample of a class is left: the class will get probability 0.
         """
         of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
-        X, labels = read_samples(X, y)
+        step = partial(print_elapsed, type(self).__name__, self.verbose)
+        by_votes = y is None and votes is not None
+        if by_votes:
+            X = as_features(X)
+            with step("finder"):
+                self.finder_ = self._fitted_finder(X, None, None, **of_rows, votes=votes)
+            y = self.finder_.issues_["label"]
+        X, labels = read_samples(X, y)  # type: ignore[arg-type]  # None is an error there
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
         # With metadata routing, weights that nobody requested are an error here.
@@ -196,10 +204,11 @@ class LabelCleaningClassifier(DelegatingClassifier):
             # They come back below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
-        step = partial(print_elapsed, type(self).__name__, self.verbose)
-        with step("finder"):
+        if not by_votes:
             given = of_rows | {"sample_weight": weight, "votes": votes}
-            self.finder_ = self._fitted_finder(X, labels, used, **given)
+            rows = used if len(used) < len(labels) else None
+            with step("finder"):
+                self.finder_ = self._fitted_finder(X, labels, rows, **given)
         # A finder that is used as it is also holds the samples of weight 0.
         scored = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
         # Do not learn a checked sample that belongs to no class.
@@ -227,17 +236,26 @@ class LabelCleaningClassifier(DelegatingClassifier):
         return self
 
     def _fitted_finder(
-        self, X: Any, labels: NDArray[Any], used: NDArray[np.intp], **given: ArrayLike | None
+        self,
+        X: Any,
+        labels: NDArray[Any] | None,
+        rows: NDArray[np.intp] | None,
+        **given: ArrayLike | None,
     ) -> LabelIssueFinder:
+        """Return the finder, fitted on all samples or on `rows`; labels None: by votes alone."""
         finder = self.finder
         if finder is None:
             inner = None if holds_numbers(X) else self.estimator
             finder = LabelIssueFinder(inner, verbose=self.verbose)
         frozen = isinstance(finder, FrozenEstimator)
         fitted = finder.estimator if frozen else finder
-        issues = getattr(fitted, "issues_", None)
-        is_of_these = issues is not None and np.array_equal(issues["label"], labels)
-        if is_of_these and (frozen or fitted.n_checks_):
+        issues: Any = getattr(fitted, "issues_", None)
+        as_it_is = issues is not None and (frozen or fitted.n_checks_)
+        if as_it_is and labels is None:
+            raise ValueError(
+                "y must be finder.issues_['label'] where the finder is used as it is, got None."
+            )
+        if as_it_is and labels is not None and np.array_equal(issues["label"], labels):
             return fitted
         if frozen:
             raise ValueError(
@@ -247,7 +265,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         warn_if_fitted(finder=finder)
         params = {name: value for name, value in given.items() if value is not None}
         try:
-            return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
+            return fit_clone(finder, X, labels, rows, params)
         except (ValueError, TypeError) as error:
             others = find_other_columns(X)
             if self.finder is not None or not others or "could not convert" not in str(error):

@@ -81,7 +81,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         together if `fit` gets them. Folds that never leave out some samples, such as those of
         :class:`sklearn.model_selection.TimeSeriesSplit`, calibrate on the others, and a warning
         says how many; of repeated folds, every repetition counts.
-    method : {"auto", "decision_function", "predict_proba"}, default="auto"
+    response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Where the scores come from. "auto" prefers `decision_function`, and takes `predict_proba`
         if the classifier has none. Decision values are logits where their softmax is the
         `predict_proba` of the classifier, as of logistic regression or boosting. Others, such as
@@ -158,7 +158,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         "calibrator": [PostHocCalibrator, StrOptions(set(CALIBRATORS)), None],
         # "prefit", from older releases of scikit-learn: the error of `fit` names what replaces it.
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
-        "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
+        "response_method": [StrOptions({"auto", "decision_function", "predict_proba"})],
         "ensemble": ["boolean"],
         "n_jobs": [Integral, None],
         "by_columns": [str, Integral, list, None],
@@ -171,7 +171,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         calibrator: PostHocCalibrator | str | None = "auto",
         *,
         cv: Any = 5,
-        method: str = "auto",
+        response_method: str = "auto",
         ensemble: bool = False,
         n_jobs: int | None = None,
         by_columns: Any = None,
@@ -180,7 +180,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
-        self.method = method
+        self.response_method = response_method
         self.ensemble = ensemble
         self.n_jobs = n_jobs
         self.by_columns = by_columns
@@ -280,7 +280,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
 
     def _find_form(self, X: Any) -> str:
         """Return what the classifiers give for some samples X: the `input` of the calibrator."""
-        if self._method() == "predict_proba":
+        if self._scoring_method() == "predict_proba":
             return "proba"
         estimator = self.estimators_[0]
         check_class_scores(estimator, X, self.classes_)
@@ -293,7 +293,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self, X: Any, labels: NDArray, folds: Folds | None, params: dict[str, Any]
     ) -> NDArray:
         """Fit the classifiers; return the scores to fit the calibrator to."""
-        columns = partial(predict_columns, method=self._method())
+        columns = partial(predict_columns, method=self._scoring_method())
         if folds is not None and self.ensemble:
             fits = [
                 delayed(fit_clone)(self.estimator, X, labels, train, params) for train, _ in folds
@@ -317,7 +317,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             labels,
             folds,
             classes=self.classes_,
-            method=self._method(),
+            method=self._scoring_method(),
             params=params,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -337,7 +337,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self._sketch = None
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
-        scores = predict_columns(self.estimator_, X, self.classes_, self._method())
+        scores = predict_columns(self.estimator_, X, self.classes_, self._scoring_method())
         codes = None if groups is None else encode_groups(groups, len(scores))[1]
         classes, form = self.classes_.tolist(), self._find_form(draw_rows(X))
         return self._fit_calibrator(X, scores, form, y, sample_weight, codes, classes)
@@ -355,7 +355,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self._sketch = None
         self._keep(self.estimator, self.estimator.classes_)
         self.estimators_ = [self.estimator_]
-        read = partial(predict_columns, classes=self.classes_, method=self._method())
+        read = partial(predict_columns, classes=self.classes_, method=self._scoring_method())
         scores = map_rows(read, self.estimator_, "X", X)
         form = self._find_form(draw_rows(read_first_chunk(X)))
         classes = self.classes_.tolist()
@@ -406,7 +406,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             check_is_fitted(self)
         X, by, total = as_features(X), self._breakdown(X), 0.0
         for estimator in self.estimators_:
-            scores = predict_columns(estimator, X, self.classes_, self._method())
+            scores = predict_columns(estimator, X, self.classes_, self._scoring_method())
             proba = self.calibrator_.predict_proba(scores, **by)
             if len(self.estimators_) == 1:
                 return proba
@@ -430,9 +430,9 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     def _step(self, name: str) -> AbstractContextManager[None]:
         return print_elapsed(type(self).__name__, self.verbose, name)
 
-    def _method(self) -> str:
-        if self.method != "auto":
-            return self.method
+    def _scoring_method(self) -> str:
+        if self.response_method != "auto":
+            return self.response_method
         has_logits = hasattr(self.estimator, "decision_function")
         return "decision_function" if has_logits else "predict_proba"
 

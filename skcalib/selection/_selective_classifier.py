@@ -297,9 +297,10 @@ class SelectiveClassifier(DelegatingClassifier):
         Warns
         -----
         SkcalibWarning
-            If no threshold keeps the limit, so every sample is declined; if the frozen estimator
-            is a :class:`~skcalib.posthoc.PostHocCalibratedClassifier` that was fitted on more than
-            half of these samples; if most samples of a class are answered, and all as another
+            If no threshold keeps the limit, or that of a class, so every sample, or every answer
+            of the class, is declined; if the frozen estimator is a
+            :class:`~skcalib.posthoc.PostHocCalibratedClassifier` that was fitted on more than half
+            of these samples; if most samples of a class are answered, and all as another
             class, as those of a rare class may be.
         """
         if fit_params.get("sample_weight") is not None:
@@ -455,6 +456,14 @@ class SelectiveClassifier(DelegatingClassifier):
         self._keep_threshold(RiskControl(np.inf, n_accepted, n_errors, 1.0), len(score))
         self.threshold_ = np.array([part.threshold for part in found])
         self.risk_bound_ = np.array([part.bound for part in found])
+        declined = (self.threshold_ == np.inf) & [limit is not None for limit in limits]
+        if n_accepted and declined.any():
+            names = format_labels(self.classes_[declined].tolist())
+            warn(
+                f"No threshold keeps risk={shorten(self.risk)} for the answers {names} with the "
+                f"{len(score)} samples of fit: all of these are declined; use more samples, a "
+                "larger limit, or another confidence."
+            )
         return self
 
     def _keep_threshold(self, found: RiskControl, n_samples: int) -> Self:

@@ -190,7 +190,7 @@ def fit_clone(
 _SAMPLE_ROWS, _LEAST_P_VALUE = 500, 1e-3
 _ONE_SCORE_PER_CLASS = (
     "; a support vector machine returns them with decision_function_shape='ovr', and "
-    'method="predict_proba" reads probabilities instead'
+    'response_method="predict_proba" reads probabilities instead'
 )
 
 

@@ -106,7 +106,11 @@ def test_no_network(monkeypatch, images, tmp_path):
         ("ViT-B-23", None, r"model_name must be in .*, got 'ViT-B-23' \(near names: ViT-B-32,"),
         ("qqqqqqqq", None, r"in open_clip\.list_models\(\), got 'qqqqqqqq'\."),
         ("ViT-B-32", "openia", r"tags of ViT-B-32 \(openai, .*, got 'openia'"),
-        ("ViT-B-32", "/no/such/file.pt", "a local file or one of the tags .* '/no/such/file.pt'"),
+        (
+            "ViT-B-32",
+            "/no/such/file.pt",
+            "a local file, None or one of .* '/no/such/file.pt'",
+        ),
         ("tiny-clip", "openai", r"tags of tiny-clip \(it has none\), got 'openai'"),
     ],
 )

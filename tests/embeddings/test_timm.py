@@ -157,7 +157,12 @@ def test_no_network(monkeypatch, images, tmp_path):
         ("resnet81", None, r"model_name must be in .*, got 'resnet81' \(near names: resnet18,"),
         ("resnet18.a9", None, r"tags of resnet18 \(a1_in1k, .*, got 'a9'"),
         ("resnet18", "openai", r"tags of resnet18 \(a1_in1k, .*, got 'openai'"),
-        ("resnet18", "/no/such/file.pt", "a local file or one of the tags .* '/no/such/file.pt'"),
+        ("resnet18", True, r"None or one of the tags of resnet18 \(.*a1_in1k.*\), got True"),
+        (
+            "resnet18",
+            "/no/such/file.pt",
+            "a local file, None or one of .* '/no/such/file.pt'",
+        ),
     ],
 )
 def test_unknown_models_and_weights(name, pretrained, message, images):

@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -163,6 +164,14 @@ def test_columns_of_text_get_an_error_that_says_what_to_do():
     for given in (texts, np.array(texts), pd.Series(texts)):
         with pytest.raises(ValueError, match=r"got texts; make_pipeline.*into numbers"):
             make_base_models(None, given, Y, None, None, None, has_groups=False)
+
+
+def test_a_sparse_array_gets_an_error_that_names_a_base_model_that_takes_it():
+    sparse = csr_array(np.maximum(X, 0))
+    with pytest.raises(TypeError, match=r"X must be dense .* in LabelIssueFinder\(Logistic"):
+        LabelIssueFinder().fit(sparse, Y)
+    finder = LabelIssueFinder(LogisticRegression()).fit(sparse, Y)
+    assert finder.label_proba_.shape == (len(Y), len(np.unique(Y)))
 
 
 def test_scales_that_differ_are_named_where_they_matter():

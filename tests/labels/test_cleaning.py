@@ -324,3 +324,22 @@ def test_the_finder_and_the_classifier_print_their_seconds(capsys):
         assert re.match(rf"\[LabelCleaningClassifier\] \.* {step}, total=", line)
     cleaning.set_params(verbose=0).fit(X[:200], GIVEN[:200])
     assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("action", ["soft", "drop"])
+def test_votes_alone_train_as_with_their_consensus(action):
+    """Without y, the labels are the most probable classes by the votes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    true = np.where(X[:, 0] > 0, "ok", "defect")
+    heard = rng.random((120, 3)) < [0.9, 0.8, 0.7]
+    votes = np.where(heard, true[:, None], rng.choice(["ok", "defect"], (120, 3)))
+    plain = LabelCleaningClassifier(LogisticRegression(), action=action)
+    model = clone(plain).fit(X, votes=votes)
+    consensus = LabelIssueFinder().fit(X, votes=votes).issues_["label"]
+    assert np.mean(consensus == true) > 0.9
+    expected = clone(plain).fit(X, consensus, votes=votes)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-12)
+    finder = FrozenEstimator(LabelIssueFinder().fit(X, votes=votes))
+    with pytest.raises(ValueError, match=r"y must be finder\.issues_"):
+        clone(plain).set_params(finder=finder).fit(X, votes=votes)

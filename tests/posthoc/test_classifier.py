@@ -111,7 +111,9 @@ def test_a_wrong_base_rate_is_repaired():
 @pytest.mark.slow
 def test_method_can_be_chosen():
     X, y = data()
-    model = PostHocCalibratedClassifier(LogisticRegression(), method="predict_proba").fit(X, y)
+    model = PostHocCalibratedClassifier(LogisticRegression(), response_method="predict_proba").fit(
+        X, y
+    )
     assert model.calibrator_.input == "proba"
     logits = PostHocCalibratedClassifier(LogisticRegression()).fit(X, y)
     assert logits.calibrator_.input == "logits"

@@ -309,7 +309,9 @@ def test_a_class_that_is_never_said_is_never_answered():
     y[:20] = "zoo"
     careful = SelectiveClassifier(
         FrozenEstimator(Stated().fit(X, y)), risk={"no": 0.2, "yes": 0.3, "zoo": 0.1}
-    ).fit(X, y)
+    )
+    with pytest.warns(SkcalibWarning, match=r"for the answers \['zoo'\] with the 800 samples"):
+        careful.fit(X, y)
     assert np.isinf(careful.threshold_[2])
     assert careful.risk_bound_[2] == 1
     assert "zoo" not in careful.predict(X)
@@ -347,8 +349,10 @@ def test_limits_that_do_not_fit_the_classes():
 def test_limits_of_classes_out_of_fold():
     X, y = make_classification(600, n_classes=3, n_informative=6, random_state=0)
     limits = {0: 0.3, 1: 0.3, 2: 0.3}
-    careful = SelectiveClassifier(LogisticRegression(), risk=limits).fit(X, y)
-    assert careful.threshold_.shape == (3,)
+    careful = SelectiveClassifier(LogisticRegression(), risk=limits)
+    with pytest.warns(SkcalibWarning, match=r"No threshold keeps .* for the answers \[1\]"):
+        careful.fit(X, y)
+    assert np.isinf(careful.threshold_).tolist() == [False, True, False]
     answered = careful.predict(X)
     assert 0 < np.mean(answered != careful.reject_label_) <= 1
 
