@@ -3,10 +3,13 @@
 A rule of ``calibrator="auto"`` is judged on them once, after it has been chosen on the others:
 votes of support vector machines, Gaussian processes, a neighbor alone, nets that have learned
 their training samples by heart, models of few trees, probabilities that are rounded, floored or
-exactly 0, log-odds that are shifted, classes that are rare, ordered, nested or many.
+exactly 0, log-odds that are shifted, classes that are rare, ordered, nested or many. `rare_sets`
+adds models with class weights or resampled rows, at rates of .5 to 20 %.
 """
 
 import warnings
+from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -26,6 +29,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks import rare_classes
 from benchmarks.prediction_sets import (
     PredictionSet,
     clusters,
@@ -55,6 +59,13 @@ MODELS = {
     "free regression": lambda: scaled(LogisticRegression(C=1e6, max_iter=500)),
     "Huber": lambda: scaled(SGDClassifier(loss="modified_huber", random_state=1)),
 }
+
+
+RARE_MODELS = rare_classes.MODELS | {
+    "naive Bayes, oversampled": lambda X, y: GaussianNB().fit(*rare_classes.over(X, y)),
+}
+# Seeds that `benchmarks.rare_classes` does not draw.
+RARE_SEED = 216
 
 
 def trained(name, X, y, models, n_train):
@@ -163,3 +174,21 @@ def kept_sets():
                 if found.form == "proba":
                     scores /= scores.sum(axis=1, keepdims=True)
                 yield found._replace(scores=scores)
+
+
+def rare_sets() -> Iterator[tuple[PredictionSet, np.ndarray]]:
+    """Yield sets with a rare class, and the true probabilities of its samples.
+
+    Scores are decision values where the model has them. The kinds of data take turns.
+    """
+    kinds = list(rare_classes.POPULATIONS)
+    for (i, rate), (j, name) in product(enumerate(rare_classes.RATES), enumerate(RARE_MODELS)):
+        n_train, kind = rare_classes.N_TRAIN, kinds[(i + j) % len(kinds)]
+        X, y, proba = rare_classes.draw(kind, rate, n_train + 9000, RARE_SEED + j)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = RARE_MODELS[name](X[:n_train], y[:n_train])
+        X, y, proba = X[n_train:], y[n_train:], proba[n_train:]
+        form = "logits" if hasattr(model, "decision_function") else "proba"
+        scores = model.decision_function(X) if form == "logits" else model.predict_proba(X)
+        yield stated(f"{rate:.1%}, {kind}, {name}", scores, y, form), proba

@@ -3,11 +3,12 @@
     python -m benchmarks.leaderboard [--run] [--version NAME] [--part I/N]
 
 Calibrators are fitted on 20 to 5000 scores of `benchmarks.kept_sets`, of larger sets that are
-drawn from known probabilities, and of persons with many rows each. Peers run where they are
-installed: ``pip install --group benchmark``. `--run` writes `leaderboard_results.json`, case by
-case, and goes on where it ended; without it the tables of the guide are made of that file. The
-default of an older release is measured as a version of its own: ``--run --version 0.1``, with that
-release on the path. `--part 0/2` measures every other set, to share the work.
+drawn from known probabilities, of persons with many rows each, and of models with class weights or
+resampled rows, where both classes have ten samples. Peers run where they are installed:
+``pip install --group benchmark``. `--run` writes `leaderboard_results.json`, case by case, and
+goes on where it ended; without it the tables of the guide are made of that file. The default of
+an older release is measured as a version of its own: ``--run --version 0.1``, with that release
+on the path. `--part 0/2` measures every other set, to share the work.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
 from benchmarks.calibrator_choice import AUTO, finite, functions, stated
-from benchmarks.kept_sets import kept_sets, rounded, zeroed
+from benchmarks.kept_sets import kept_sets, rare_sets, rounded, zeroed
 from benchmarks.papers.tables import csv_table
 from skcalib.posthoc import StackedCalibration, TemperatureScaling
 
@@ -41,20 +42,23 @@ except ImportError:
 RESULTS = Path(__file__).with_name("leaderboard_results.json")
 PAGE = Path(__file__).parents[1] / "docs" / "measured" / "leaderboard.inc"
 SIZES = 20, 60, 200, 1000, 5000
-N_TEST = 1000
+N_TEST, N_TEST_RARE = 1000, 4000
+FEWEST_RARE = 10
 ROWS_OF_A_PERSON = 10
 # A table for each of these groups of sizes.
 BANDS = {"20 and 60": (20, 60), "200 to 5000": (200, 1000, 5000)}
+RARE = "A rare class"
 
 
 class Case(NamedTuple):
-    """Scores, labels and form as in `prediction_sets`; the person of every row, where known."""
+    """Scores, labels and form as in `prediction_sets`; persons and true probabilities if known."""
 
     name: str
     scores: np.ndarray
     y: np.ndarray
     form: str
     groups: np.ndarray | None = None
+    proba: np.ndarray | None = None
 
 
 def drawn(proba, seed):
@@ -85,6 +89,8 @@ def cases() -> Iterator[Case]:
     yield from large_cases()
     for found in kept_sets():
         yield Case(found.name, found.scores, found.y, found.form)
+    for found, proba in rare_sets():
+        yield Case(found.name, found.scores, found.y, found.form, None, proba)
 
 
 class _Said(ClassifierMixin, BaseEstimator):
@@ -104,11 +110,26 @@ class _Said(ClassifierMixin, BaseEstimator):
         return X.argmax(axis=1)
 
 
+class _SaidMargins(_Said):
+    """A trained classifier whose features are its decision values."""
+
+    def decision_function(self, X):
+        return X[:, 0] if self.k == 2 else X
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int) if self.k == 2 else X.argmax(axis=1)
+
+
 def of_scikit_learn(method, ensemble, found, fit, test, k):
-    proba = finite(stated(found))
-    model = FrozenEstimator(_Said(k))
-    cv = CalibratedClassifierCV(model, method=method, cv=3, ensemble=ensemble)
-    return partial(cv.fit(proba[fit], found.y[fit]).predict_proba, proba[test])
+    if found.form == "logits":
+        X = found.scores.reshape(len(found.y), -1)
+        # Two columns of logits are the decision value of the second class.
+        X = X[:, 1:] - X[:, :1] if X.shape[1] == 2 else X
+        model = _SaidMargins(k)
+    else:
+        X, model = finite(stated(found)), _Said(k)
+    cv = CalibratedClassifierCV(FrozenEstimator(model), method=method, cv=3, ensemble=ensemble)
+    return partial(cv.fit(X[fit], found.y[fit]).predict_proba, X[test])
 
 
 def of_netcal(found, fit, test, k):
@@ -152,11 +173,15 @@ def split(found, n, draw):
     else:
         place = rng.permutation(found.groups.max() + 1)[found.groups]
         order = np.argsort(place, kind="stable")
-    return order[:n], order[n:][-N_TEST:]
+    return order[:n], order[n:][-(N_TEST if found.proba is None else N_TEST_RARE) :]
 
 
 def measured(function, found, fit, test, k):
-    """Return log-loss, accuracy, and seconds of the processor to fit and to predict."""
+    """Return log-loss, accuracy, seconds to fit and to predict, and the last class's mean.
+
+    Where the true probabilities are known, log-loss and accuracy are the expected ones; seconds
+    are those of the processor.
+    """
     start = time.process_time()
     predict = function(found, fit, test, k)
     middle = time.process_time()
@@ -164,10 +189,14 @@ def measured(function, found, fit, test, k):
     end = time.process_time()
     if proba.shape != (len(test), k) or not np.isfinite(proba).all():
         raise ValueError("no probability for every class")
-    y = found.y[test]
-    loss = -np.log(finite(proba)[np.arange(len(y)), y]).mean()
-    right = np.mean(proba.argmax(axis=1) == y)
-    return [float(f"{value:.5g}") for value in (loss, right, middle - start, end - middle)]
+    if found.proba is None:
+        true = np.eye(k)[found.y[test]]
+    else:
+        true = np.column_stack([1 - found.proba[test], found.proba[test]])
+    loss = -(true * np.log(finite(proba))).sum(axis=1).mean()
+    right = true[np.arange(len(test)), proba.argmax(axis=1)].mean()
+    values = loss, right, middle - start, end - middle, proba[:, -1].mean()
+    return [float(f"{value:.5g}") for value in values]
 
 
 def rows_of(found, known, version):
@@ -177,12 +206,12 @@ def rows_of(found, known, version):
         if not k <= n <= 0.7 * len(found.y):
             continue
         fit, test = split(found, n, 0)
-        if len(np.unique(found.y[fit])) < 2:
+        counts = np.bincount(found.y[fit], minlength=k)
+        if (counts > 0).sum() < 2 or (found.proba is not None and counts.min() < FEWEST_RARE):
             continue
-        row = known.setdefault(
-            f"{found.name}, {n}",
-            {"set": found.name, "classes": k, "samples": n, "scores": {}},
-        )
+        row = {"set": found.name, "classes": k, "samples": n, "rare": found.proba is not None}
+        row |= {"rate": float(f"{counts[-1] / n:.5g}"), "scores": {}}
+        row = known.setdefault(f"{found.name}, {n}", row)
         wanted = {AUTO: partial(ours, StackedCalibration)}
         if version is not None:
             wanted = {f"{AUTO}, {version}": wanted[AUTO]}
@@ -217,8 +246,9 @@ def run(version, part):
 
 def summary(rows, name):
     """Return the measures of one calibrator over the rows that it serves."""
-    served = [row["scores"] for row in rows if row["scores"].get(name)]
-    loss, right, fit, predict = np.array([scores[name] for scores in served]).T
+    rows = [row for row in rows if row["scores"].get(name)]
+    served = [row["scores"] for row in rows]
+    loss, right, fit, predict, mean = np.array([scores[name] for scores in served]).T
     rivals = [[value[0] for value in scores.values() if value] for scores in served]
     none = np.array([scores["none"] for scores in served])
     temperature = np.array([scores["temperature"] for scores in served])
@@ -232,6 +262,7 @@ def summary(rows, name):
         "lost": int(np.sum(none[:, 1] - right > 0.01)),
         "fit": np.median(fit / temperature[:, 2]),
         "predict": np.median(predict / temperature[:, 3]),
+        "ratios": mean / [max(row["rate"], 1e-12) for row in rows],
     }
 
 
@@ -241,26 +272,28 @@ HEAD = [
 ]  # fmt: skip
 
 
-def table(title, rows):
+def table(title, rows, ratios=False):
     names = dict.fromkeys(name for row in rows for name, value in row["scores"].items() if value)
     found = {name: summary(rows, name) for name in names}
     lines = [
         [name, values["cases"], f"{values['regret']:.4f}", f"{values['largest']:.3f}",
          f"{values['beyond']:+.4f}", values["worse"], values["lost"], f"{values['fit']:.2g}",
          "" if values["predict"] < 0.1 else f"{values['predict']:.2g}"]
+        + [f"{of(values['ratios']):.2f}" for of in (np.median, np.max) if ratios]
         for name, values in sorted(found.items(), key=lambda item: item[1]["beyond"])
     ]  # fmt: skip
-    return csv_table(title, HEAD, lines)
+    return csv_table(title, HEAD + ["mean / rate", "largest"] * ratios, lines)
 
 
 def page(rows):
     tables = []
     for several, what in ((False, "Two classes"), (True, "Several classes")):
         for band, sizes in BANDS.items():
-            some = [row for row in rows if row["samples"] in sizes]
+            some = [row for row in rows if row["samples"] in sizes and not row["rare"]]
             some = [row for row in some if (row["classes"] > 2) == several]
             tables.append(table(f"{what}, {band} samples", some))
-    return "\n".join(tables)
+    rare = [row for row in rows if row["rare"]]
+    return "\n".join([*tables, table(RARE, rare, ratios=True)])
 
 
 def main():

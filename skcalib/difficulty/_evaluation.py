@@ -132,7 +132,7 @@ def cross_val_difficulty(
     if groups is None:
         warn_of_duplicates(encode_duplicates(X, labels))
     of_fold = partial(_fold_difficulty, estimator, X, labels, params)
-    folds = make_folds(cv, X, labels, groups)
+    folds = make_folds(cv, X, labels, groups, least=2)
     return folds.average(run_folds(of_fold, folds, n_jobs, verbose))
 
 

@@ -323,7 +323,7 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         params = get_inner_fit_params(self, "estimator", weight, {}, groups)
         if groups is None:
             warn_of_duplicates(encode_duplicates(X, labels))
-        folds = make_folds(self.cv, X, labels, groups)
+        folds = make_folds(self.cv, X, labels, groups, least=2)
         proba = predict_out_of_fold(
             self.estimator, X, labels, folds, classes=self.classes_, params=params
         )

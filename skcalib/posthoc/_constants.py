@@ -15,7 +15,8 @@ INTERCEPTS = 0.1
 N_FOLDS = 5
 # Prior samples that the unchanged model and the first map share, in addition to one shared by all.
 SAMPLES_OF_FIRST = 1.0
-# Nats that the mixture must gain to be as probable as the unchanged model.
+# Nats that the mixture must gain to be as probable as the unchanged model, and every intercept but
+# one at the end, to be as probable as 0.
 PRICE = 1.0
 # A map of less weight is dropped, for speed: it hardly changes the mixture.
 LEAST_WEIGHT = 0.1

@@ -229,11 +229,12 @@ class StackedCalibration(PostHocCalibrator):
     calibrators are the same, and the weights of the mixture differ a little. With more than 20 000
     samples, only one of the five folds is predicted.
 
-    The intercepts are normal around 0 with a standard deviation of 0 (with probability 1/2), .3,
-    1 or 3. Laplace's approximation gives the posterior probabilities of the four, for intercepts
-    and a slope beside the best temperature, and `intercept_` is the average of the most probable
-    intercepts of the mixture. Class weights shift log-odds by the logarithm of their ratio, 3 for
-    a class of 5 %, so after a few dozen samples the largest is nearly certain.
+    The intercepts are normal around 0 with a standard deviation of 0, .3, 1 or 3. Laplace's
+    approximation gives the evidence of the four, beside the best temperature. As in the mixture,
+    the last three are as probable as 0 where they gain one nat for each class but one.
+    `intercept_` is the average of the most probable intercepts of the mixture. Class weights shift
+    log-odds by the logarithm of their ratio, 3 for a class of 5 %, so after a few dozen samples
+    the largest is nearly certain.
 
     The matrix can change the predicted class, and so can the isotonic map of two classes. Only the
     out-of-fold likelihood guards against changes for the worse; an additional rule cost log-loss
@@ -478,10 +479,14 @@ def _fit_intercept(
     computed one after the other, for memory.
     """
     log_proba = compute_log_proba(scaled())
-    # No intercepts, and intercepts at all, are as probable beforehand.
-    evidence = [fit_shifts(log_proba, y, weight, spread, 0.0)[1] for spread in INTERCEPT_SPREADS]
+    n_classes = log_proba.shape[1]
+    # Every intercept but one has to gain the price of the mixture.
+    evidence = [
+        fit_shifts(log_proba, y, weight, spread, 0.0)[1] - PRICE * (n_classes - 1)
+        for spread in INTERCEPT_SPREADS
+    ]
     posterior = softmax(np.append(evidence, np.log(len(evidence))))[:-1]
-    intercept = np.zeros(log_proba.shape[1])
+    intercept = np.zeros(n_classes)
     if posterior.max() > LEAST_POSTERIOR:
         del log_proba
         log_proba = compute_log_proba(mixed())

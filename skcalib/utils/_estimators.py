@@ -374,15 +374,15 @@ class Folds:
             "these are evaluated."
         )
 
-    def describe_missing(self, labels: NDArray[Any]) -> str | None:
-        """Return which class the training part of which fold lacks, None if there is none.
+    def describe_missing(self, labels: NDArray[Any], least: int = 1) -> str | None:
+        """Return which class of `least` samples or more the training part of which fold lacks.
 
-        Of a class with a single sample, the fold that leaves it out has to lack it.
+        None if there is none.
         """
         classes, codes, count = np.unique(labels, return_inverse=True, return_counts=True)
         for number, (train, _) in enumerate(self.parts):
             found = np.bincount(codes[train], minlength=len(classes))
-            lacking = np.flatnonzero((found == 0) & (count > 1))
+            lacking = np.flatnonzero((found == 0) & (count >= least))
             if len(lacking):
                 return (
                     f"a training part that lacks class {format_labels(classes[lacking])} in fold "
@@ -399,13 +399,15 @@ def make_folds(
     *,
     duplicates: NDArray[np.intp] | None = None,
     missing: str = "warn",
+    least: int = 1,
 ) -> Folds:
     """Return the folds of `cv`; warn unless they leave out every sample once.
 
     An int is a number of folds, stratified by labels where there are any. With `groups`, the
     samples of a group are left out together. So are samples of equal codes in `duplicates` (n,);
     folds of a splitter are left as it draws them, and training parts lose the duplicates of test
-    rows. `missing` says what a training part that lacks a class is: "warn", "raise" or "ignore".
+    rows. `missing` says what a training part that lacks a class of `least` samples or more is:
+    "warn", "raise" or "ignore".
     """
     n_samples = _num_samples(X)
     if groups is not None and is_list_of_folds(cv):
@@ -429,7 +431,9 @@ def make_folds(
     if not len(folds) or not len(folds.rows):
         raise ValueError("cv must leave out samples, got folds that leave out none.")
     folds.warn_of_rows()
-    lacking = None if labels is None or missing == "ignore" else folds.describe_missing(labels)
+    lacking = (
+        None if labels is None or missing == "ignore" else folds.describe_missing(labels, least)
+    )
     if lacking is not None and missing == "raise":
         raise ValueError(
             "y must hold samples of every class in all training parts, got "

@@ -33,16 +33,18 @@ def test_measures_are_those_of_the_rows_judged():
 
 def test_a_summary_counts_what_is_worse_than_none():
     scores = [
-        {"none": [0.5, 0.8, 1, 1], "temperature": [0.4, 0.8, 2, 1], AUTO: [0.45, 0.78, 8, 3]},
-        {"none": [0.5, 0.8, 1, 1], "temperature": [0.4, 0.8, 2, 1], AUTO: [0.52, 0.81, 12, 5]},
-        {"none": [0.5, 0.8, 1, 1], "temperature": [0.4, 0.8, 2, 1], AUTO: None},
+        {"temperature": [0.4, 0.8, 2, 1, 0.2], AUTO: [0.45, 0.78, 8, 3, 0.3]},
+        {"temperature": [0.4, 0.8, 2, 1, 0.2], AUTO: [0.52, 0.81, 12, 5, 0.1]},
+        {"temperature": [0.4, 0.8, 2, 1, 0.2], AUTO: None},
     ]
-    found = summary([{"scores": values} for values in scores], AUTO)
+    none = {"none": [0.5, 0.8, 1, 1, 0.2]}
+    found = summary([{"rate": 0.2, "scores": none | values} for values in scores], AUTO)
     assert found["cases"] == 2
     assert found["regret"] == pytest.approx(0.085)
     assert found["largest"] == pytest.approx(0.12)
     assert (found["worse"], found["lost"]) == (1, 1)
     assert (found["fit"], found["predict"]) == (5, 4)
+    assert found["ratios"] == pytest.approx([1.5, 0.5])
 
 
 @pytest.mark.parametrize("study", calibrator_ablations.STUDIES)

@@ -34,6 +34,19 @@ def test_a_class_that_a_training_part_lacks_is_an_error_of_a_calibrated_classifi
     with pytest.raises(ValueError, match=message):
         model.set_params(cv=KFold(3)).fit(X[order], Y[order])
     model.set_params(cv=LeaveOneGroupOut()).fit(X, Y, groups=np.arange(300) % 7)
+    # A class of one sample is in no training part beside it.
+    labels = np.where(np.arange(300) == 0, "d", Y)
+    with pytest.raises(ValueError, match=r"training part that lacks class \['d'\] in fold 0 of"):
+        model.set_params(cv=KFold(3)).fit(X, labels)
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+def test_a_class_of_one_sample_is_named_too():
+    some = np.arange(40)
+    labels = np.where(some == 0, "d", Y[some])
+    for tool in (LabelIssueFinder, SelectiveClassifier):
+        with pytest.warns(SkcalibWarning, match=r"lacks class \['d'\] in fold 0 of cv"):
+            tool(GaussianNB(), cv=LeaveOneOut()).fit(X[some], labels)
 
 
 @pytest.mark.parametrize(
