@@ -236,7 +236,7 @@ def test_rare_classes_are_an_error():
     ("params", "message"),
     [
         ({"calibrator": LogisticRegression()}, "'calibrator' parameter"),
-        ({"method": "transform"}, "'method' parameter"),
+        ({"response_method": "transform"}, "'response_method' parameter"),
         ({"n_jobs": "all"}, "'n_jobs' parameter"),
         ({"estimator": StandardScaler()}, "'estimator' parameter"),
     ],
