@@ -58,15 +58,11 @@ def draw(ax, name, model, color, gray):
     low, high = calibration_error_interval(y_test, proba, random_state=0)
     ax.text(
         *(0, 1.03),
-        f"mean gap {error:.1f} points, 95 % interval {100 * low:.1f} to {100 * high:.1f}",
+        f"calibration error {error:.1f} points, 95 % interval {100 * low:.1f} to {100 * high:.1f}",
         transform=ax.transAxes,
         color=gray,
     )
-    left = (
-        f"at most {100 * high:.1f} points\nare left"
-        if low == 0
-        else "the gap: promised,\nnot kept"
-    )
+    left = f"at most {100 * high:.1f} points\nare left" if low == 0 else "too sure"
     ax.text(0.76, 0.42, left, color=color)
     ax.set(xlim=(0.25, 1.02), ylim=(0.25, 1.02), aspect="equal", xlabel="what the model says")
     for axis in (ax.xaxis, ax.yaxis):

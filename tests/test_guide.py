@@ -41,6 +41,7 @@ YOURS = {
     "five_lines": {"X_train", "y_train", "X_new", "y_new", "X_test"}
     | {"model", "proba", "old", "new", "sites"},
 }
+UNDERSTAND = sorted(DOCS.glob("understand/*.rst"))
 PAGES_WITH_CODE = PAGES + sorted(DOCS.glob("reference/*.rst")) + sorted(DOCS.glob("*.rst"))
 
 
@@ -75,3 +76,10 @@ def test_every_example_has_its_place_in_the_gallery(repository):
     places = re.findall(r'"(\w+\.py)"', (repository / "docs/conf.py").read_text())
     shown = [path.name for path in (repository / "examples").rglob("*.py")]
     assert sorted(places) == sorted(shown)
+
+
+@pytest.mark.parametrize("path", PAGES_WITH_CODE + UNDERSTAND, ids=lambda path: path.stem)
+def test_bold_text_holds_no_code(path):
+    """Markup does not nest: the backquotes would be printed."""
+    bold = re.findall(r"(?<![\w*])\*\*(?=\S)((?:[^*\n]|\n(?!\n))+?)\*\*", path.read_text())
+    assert [text for text in bold if "``" in text] == []

@@ -101,7 +101,7 @@ ax.axvline(good.mean(), color=plt.rcParams["text.color"], linestyle=":", label="
 ax.set_yticks(range(3), [*reversed(intervals), "judge alone"])
 ax.xaxis.set_major_formatter("{x:.0%}")
 ax.set(xlabel="Pass rate", ylim=(-0.6, 2.6))
-ax.legend()
+ax.legend(loc="upper left")
 plt.show()
 
 # %%

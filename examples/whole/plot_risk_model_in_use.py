@@ -49,7 +49,7 @@ def draw_visits(n_patients, intercept):
 
 elsewhere = draw_visits(5000, intercept=-1.6)
 model = make_pipeline(StandardScaler(), LogisticRegression())
-model.fit(elsewhere[FEATURES], elsewhere["event"])
+model = model.fit(elsewhere[FEATURES], elsewhere["event"])
 
 # %%
 # The file, and the validation table
