@@ -150,6 +150,7 @@ def test_sparse_samples_find_their_issues_as_dense_ones_do(kind):
     np.testing.assert_allclose(found.label_proba_, dense.label_proba_, atol=1e-5)
     cleaned = LabelCleaningClassifier(LogisticRegression()).fit(kind(X), given)
     assert np.mean(cleaned.predict(kind(X)) == y) > 0.85
+    assert get_tags(cleaned).input_tags.sparse
 
 
 @pytest.mark.parametrize("meta", METAS)

@@ -318,7 +318,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         return fit_router(self, estimator=self.estimator)
 
     def _inside(self) -> dict[str, Any]:
-        finder = LabelIssueFinder() if self.finder is None else self.finder
+        # Without a finder, one is chosen that takes what the classifier takes.
+        finder = LabelIssueFinder(self.estimator) if self.finder is None else self.finder
         return {"estimator": self.estimator, "finder": finder}
 
 
