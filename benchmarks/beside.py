@@ -198,7 +198,7 @@ def draw(rows: list[dict], path: Path, style: str, colors: tuple[str, str], gray
             ax.scatter(calibrated, y, s=70, color=colors[0], zorder=4)
         ax.axvline(100 * LEVEL, color=gray, linestyle=":")
         ax.set_yticks(range(len(both)), list(reversed(both)))
-        ax.set(xlim=(-3, 103), xlabel="accused, of 100 models, each tested on 300 samples")
+        ax.set(xlim=(-3, 103), xlabel="flagged, of 100 models, each tested on 300 samples")
         ax.scatter([], [], marker="o", color=colors[0], label="calibrated: should be at most 5")
         ax.scatter([], [], marker="D", color=colors[1], label="overconfident: the more the better")
         figure.legend(loc="outside upper left", ncols=2, frameon=False)

@@ -57,7 +57,7 @@ def test_a_risk_model_in_use(run_story):
         assert ((curve["net_benefit"] < 0) == is_harmful).all()
     # What another program computes from the file is the update.
     np.testing.assert_allclose(names["by_formula"], test["updated"], rtol=1e-12)
-    # "Five days of wrong risks are enough. The sentence begins a day too early."
+    # "Five days of wrong risks are enough. The alarm dates the change a day too early."
     assert names["day"] == 23
     assert re.match(r"Since March 18 .* too high on the whole", names["monitor"].alarm_)
     assert plt.figure(plt.get_fignums()[-1]).axes[0].get_title().startswith("alarm at March 23")

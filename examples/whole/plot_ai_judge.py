@@ -10,7 +10,7 @@ And how good were last month's answers, of which a person has read a hundred?
 # Answers with a confidence
 # -------------------------
 # The answers are drawn, so the truth is known: the model knows more about some questions than
-# about others, and is far too sure. Beside its confidence there is a second sign. Each question
+# about others, and is far too sure. There is a second sign besides its confidence. Each question
 # was asked five times, and ``agree`` counts how many of the other four answers are the same.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,7 +44,7 @@ print("calibration error {:.2f} to {:.2f}".format(*calibration_error))
 # -------------------------------------------
 # At most 10 % of the answers that customers see may be wrong. ``{True: 0.1}`` limits the error
 # rate of shown answers. One half of the questions trains a classifier of right and wrong answers
-# and sets its threshold; the other half shows what comes out.
+# and sets its threshold; the other half tests it.
 X_fit, X_test, right_fit, right_test = X[:2000], X[2000:], right[:2000], right[2000:]
 careful = SelectiveClassifier(LogisticRegression(), risk={True: 0.1})
 question = np.arange(2000)  # equal rows are different questions
@@ -55,8 +55,8 @@ print(f"{shown.mean():.0%} are answered, and {error_rate:.1%} of these answers a
 print(f"without abstention, {error_rate_of_all:.1%} would be")
 
 # %%
-# Left, the confidence that the model gives, and the probability that the classifier makes of it.
-# Right, how many answers are wrong if only the surest ones are given.
+# Left, the confidence that the model gives, and the probability that the classifier turns it
+# into. Right, how many answers are wrong if only the surest ones are given.
 chance = careful.predict_proba(X_test)[:, 1]
 figure, axes = plt.subplots(1, 2, figsize=(10, 5.2), layout="constrained")
 for name, p in (("as the model says", X_test[:, 0]), ("of the classifier", chance)):
@@ -91,8 +91,8 @@ for name, (low, high) in intervals.items():
 print(f"in truth          {good.mean():.1%}")
 
 # %%
-# The judge alone is off by more than ten points, however many answers it reads. Together with the
-# checks it is worth having: the interval is narrower than that of the checks alone.
+# The judge alone is off by more than ten points, however many answers it reads. With the checks it
+# helps: the interval is narrower than that of the checks alone.
 figure, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
 ax.plot(verdict.mean(), 2, "o", color="C1")
 for row, (low, high) in enumerate(reversed(intervals.values())):
@@ -105,6 +105,6 @@ ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# **Learned:** from a confidence and a second sign of knowledge comes a probability by which the
-# model answers or declines. A judge that lets too much pass is still useful once a person has
+# **Learned:** a confidence and a second sign of knowledge give a probability by which the model
+# answers or declines. A judge that lets too much pass is still useful once a person has
 # checked a hundred answers; without checks, its pass rate is a guess.

@@ -54,7 +54,7 @@ model = model.fit(elsewhere[FEATURES], elsewhere["event"])
 # %%
 # The file, and the validation table
 # ----------------------------------
-# Intervals know that visits of one patient are not independent.
+# The intervals allow for visits of one patient that are not independent.
 draw_visits(3000, intercept=-2.4).to_csv(folder / "visits.csv", index=False)
 
 visits = pd.read_csv(folder / "visits.csv")
@@ -78,7 +78,7 @@ print(before.round(2))
 #
 # Recalibration
 # -------------
-# Half of the patients give a new intercept. Everything from here on is about the other half.
+# A new intercept is fitted to half of the patients. Everything from here on is about the others.
 first = visits["patient"] % 2 == 0
 update = SigmoidCalibration(slope=False, input="proba")
 half = visits[first]
@@ -135,10 +135,9 @@ print(f"greatest difference {np.abs(by_formula - test['updated']).max():.0e}")
 # %%
 # A month in use
 # --------------
-# Outcomes arrive every day. On the 19th, the laboratory gets a new device, which reads higher by
-# .4. Nobody tells the model. The monitor may be updated, and looked at, every day: if the risks
-# were right, there would ever be an alarm with a probability of .01 at most. Its state is a line
-# of text.
+# Outcomes arrive every day. On the 19th, the laboratory gets a new device, which reads .4 higher.
+# The model does not know. The monitor may be updated, and looked at, every day: if the risks were
+# right, the chance of an alarm, ever, would be .01 at most. Its state is a line of text.
 monitor = CalibrationMonitor(false_alarm_rate=0.01)
 for day in range(1, 31):
     today = draw_visits(100, intercept=-2.4).drop_duplicates("patient")
@@ -151,12 +150,12 @@ for day in range(1, 31):
 print(monitor.alarm_)
 
 # %%
-# Five days of wrong risks are enough. The sentence begins a day too early, which no test could
-# know; it is right about what is wrong.
+# Five days of wrong risks are enough. The alarm dates the change a day too early, which no test
+# can rule out; it is right about what is wrong.
 MonitorDisplay.from_monitor(monitor)
 plt.show()
 
 # %%
 # **Learned:** the table says what is wrong and one number repairs it; the decision curve says what
-# that is worth. What was right in February may be wrong in March: an alarm that may be looked at
-# every day notices, and says since when.
+# that is worth. What was right in February may be wrong in March: an alarm that is checked every
+# day notices, and says since when.

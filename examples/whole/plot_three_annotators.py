@@ -11,8 +11,8 @@ and is the model better for it?
 # A long file of votes
 # --------------------
 # The votes are drawn, so the truth is known. Ann is right nine times out of ten. Ben takes most
-# of the 8 for a 1 and some of the 9 for a 3. Eve looks at two digits of five; on the others she
-# writes down what Ben has written.
+# 8s for a 1 and some 9s for a 3. Eve looks at two digits in five; for the others she writes down
+# what Ben has written.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -109,8 +109,8 @@ plt.show()
 # What to look at again
 # ---------------------
 # A colleague gets the forty least certain images on one page, which needs nothing but a browser,
-# and sends back ``checks.csv``. Here, the answers are the truth. Above the images stand the
-# consensus, the answer where it is another one, and how uncertain the consensus is.
+# and sends back ``checks.csv``. Here, the answers are the truth. Above each image are the
+# consensus, the answer if it differs, and how uncertain the consensus is.
 certainty = finder.label_proba_.max(axis=1)
 rows = np.argsort(certainty)[:40]
 page = LabelReviewPage.from_finder(finder, images=digits.images[:900], positions=rows)
@@ -142,5 +142,5 @@ for name, value in accuracy.items():
 files.cleanup()
 
 # %%
-# **Learned:** agreement is not accuracy. Who copies agrees best, and is found by shared mistakes.
-# A model of the images knows whom to believe where people differ.
+# **Learned:** agreement is not accuracy. Someone who copies agrees best, and shared mistakes show
+# it. A model of the images knows whom to believe where people differ.

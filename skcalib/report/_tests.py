@@ -568,12 +568,13 @@ def _describe_error(kind: str, worst: MeanTest, positive: str) -> str:
     predicted, observed, _ = format_means(worst.predicted, worst.observed)
     if kind == "uneven":
         of = f" for {positive}" if worst.of == "positive" else ""
-        are = "are" if worst.of == "positive" else "are right"
+        are = "belong to it" if worst.of == "positive" else "are right"
         where = f"where it says {_format_range(worst)}{of}"
         return f"Right on average, but {where}, {observed} {are}."
     if kind in ("overstated", "understated"):
         verb = "overstates" if kind == "overstated" else "understates"
-        return f"The model {verb} {positive}: it says {predicted} on average, and {observed} are."
+        it_says = f"it says {predicted} on average, and {observed} belong to it"
+        return f"The model {verb} {positive}: {it_says}."
     return f"The model is {kind}: it says {predicted} and is right {observed} of the time."
 
 
@@ -596,10 +597,12 @@ def _describe_test(entry: GroupTest, test: MeanTest, positive: str) -> str:
         text = _describe_range(entry, test, positive)
     elif test.of == "class":
         text = (
-            f"it says {predicted} for class {name} on average, and {observed} of the samples are"
+            f"it says {predicted} for class {name} on average, and {observed} of the samples "
+            "belong to it"
         )
     elif test.of == "positive":
-        text = f"{who} says {predicted} for {positive} on average, and {observed} are ({ends})"
+        text = f"{who} says {predicted} for {positive} on average, and "
+        text += f"{observed} belong to it ({ends})"
     elif entry.kind == "class":
         text = f"when it answers {name}, it says {predicted} and is right {observed} of the time"
         text += f" ({ends})"
@@ -620,7 +623,7 @@ def _describe_range(entry: GroupTest, test: MeanTest, positive: str) -> str:
     observed = f"{predicted} on average, {observed}"
     if test.of in ("class", "positive"):
         of = positive if test.of == "positive" else f"class {entry.name}"
-        text = f"{where} for {of}, {observed} are ({ends})"
+        text = f"{where} for {of}, {observed} belong to it ({ends})"
     else:
         text = f"{where}, {observed} are right ({ends})"
     if entry.kind == "class" and test.of == "answers":

@@ -50,7 +50,8 @@ def test_two_classes_are_tested_by_the_second():
     found = summarize((rng.random(500) < proba**1.5).astype(int), proba, high=0.1)
     assert found["kind"] == "overstated"
     assert (
-        found["headline"] == "The model overstates class 1: it says 53 % on average, and 43 % are."
+        found["headline"]
+        == "The model overstates class 1: it says 53 % on average, and 43 % belong to it."
     )
 
 
@@ -61,7 +62,8 @@ def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
         np.where(rng.random(3000) < risk / 2, "ill", "well"), risk, high=0.03, pos_label="ill"
     )
     assert (
-        found["headline"] == "The model overstates class ill: it says 4 % on average, and 2 % are."
+        found["headline"]
+        == "The model overstates class ill: it says 4 % on average, and 2 % belong to it."
     )
 
 
@@ -125,8 +127,14 @@ def test_errors_that_cancel_are_found():
     y = np.concatenate([np.zeros(n, int), np.tile([0, 1], n // 2)])
     found = summarize(y, proba)
     assert found["kind"] == "uneven"
-    assert found["headline"] == "Right on average, but where it says 10 % for class 1, 50 % are."
-    assert "Where it says 10 % for class 1, 10 % on average, 50 % are (" in found["explanation"]
+    assert (
+        found["headline"]
+        == "Right on average, but where it says 10 % for class 1, 50 % belong to it."
+    )
+    assert (
+        "Where it says 10 % for class 1, 10 % on average, 50 % belong to it ("
+        in found["explanation"]
+    )
 
 
 @pytest.mark.slow

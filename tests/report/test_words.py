@@ -147,7 +147,7 @@ def test_headlines(tested, kind, options, headline):
     assert words(tested, kind, **options)["headline"].startswith(headline)
 
 
-SAYS = "It says 50.0 % for class 1 on average, and 50.0 % are (40.0 to 60.0 %)"
+SAYS = "It says 50.0 % for class 1 on average, and 50.0 % belong to it (40.0 to 60.0 %)"
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,13 @@ SAYS = "It says 50.0 % for class 1 on average, and 50.0 % are (40.0 to 60.0 %)"
         (
             [entry(), off("b", 0.15, 0.0005)],
             [": that may be chance.", "For site = b it says 50 % for class 1 on average, and 35 % "
-             "are (30 to 40 %): that is not.", "fewer than 1 of 1 000 calibrated models show"],
+             "belong to it (30 to 40 %): that is not.",
+             "fewer than 1 of 1 000 calibrated models show"],
             ["strongest", "no error above"],
         ),
         (
             [off_overall(0.2), off("b", 0.15)],
-            ["It says 50 % for class 1 on average, and 30 % are (25 to 35 %). By chance, 1 of",
+            ["It says 50 % for class 1 on average, and 30 % belong to it (25 to 35 %). By chance,",
              "in one of the 2 comparisons of this page. Also off by more than chance: site = b "
              "(off by 15 points)."],
             ["could hide"],
@@ -232,7 +233,11 @@ def test_p_values_as_models(pvalue, text):
             "It says 50 % on average and is right 52 % of the time (48",
         ),
         (A, mean(of="answers"), "For site = a it says 50 % on average and is right 52 % of the"),
-        (A, mean(), "For site = a it says 50 % for class x on average, and 52 % are (48 to 56 %)"),
+        (
+            A,
+            mean(),
+            "For site = a it says 50 % for class x on average, and 52 % belong to it (48 to 56 %)",
+        ),
         (
             entry("class", "bee"),
             mean(of="answers"),
@@ -241,12 +246,12 @@ def test_p_values_as_models(pvalue, text):
         (
             entry("class", "bee"),
             mean(of="class"),
-            "It says 50 % for class bee on average, and 52 % of the samples are",
+            "It says 50 % for class bee on average, and 52 % of the samples belong to it",
         ),
         (
             entry(),
             mean(of="positive", within=RANGE),
-            "Where it says 20 to 60 % for class x, 50 % on average, 52 % are (48 to 56 %)",
+            "Where it says 20 to 60 % for class x, 50 % on average, 52 % belong to it (48 to 56",
         ),
         (
             A,
@@ -261,7 +266,7 @@ def test_p_values_as_models(pvalue, text):
         (
             entry("class", "bee"),
             mean(of="class", within=RANGE),
-            "Where it says 20 to 60 % for class bee, 50 % on average, 52 % are (48 to 56 %)",
+            "Where it says 20 to 60 % for class bee, 50 % on average, 52 % belong to it (48 to 56",
         ),
     ],
 )
