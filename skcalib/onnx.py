@@ -418,7 +418,7 @@ def _convert_calibrated(scope: Any, operator: Any, container: Any) -> None:
         )
     parts = []
     for fitted in model.estimators_:
-        raw = model._method() == "decision_function"
+        raw = model._scoring_method() == "decision_function"
         _, scores = _inner(g, operator, raw=raw, fitted=fitted)
         if model.calibrator_.n_features_in_ == 1:
             scores = g.columns(scores, [1])  # skl2onnx has minus the score for the first class

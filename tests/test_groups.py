@@ -207,7 +207,7 @@ def test_scorers():
 def test_a_search_routes_groups_to_both_kinds_of_folds():
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
-            temperature(cv=GroupKFold(3)), {"method": ["auto"]}, cv=GroupKFold(2)
+            temperature(cv=GroupKFold(3)), {"response_method": ["auto"]}, cv=GroupKFold(2)
         ).fit(X, Y, groups=PATIENTS)
         assert np.log(search.best_estimator_.calibrator_.temperature_) > 1
 

@@ -326,7 +326,7 @@ def test_an_ensemble_of_folds():
 def test_a_fold_that_lacks_a_class(method):
     X, y = data()
     rows = np.concatenate([np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:20]])
-    options = {"method": method, "ensemble": True, "cv": KFold(3)}
+    options = {"response_method": method, "ensemble": True, "cv": KFold(3)}
     model = PostHocCalibratedClassifier(LogisticRegression(), "temperature", **options)
     with pytest.raises(ValueError, match=r"lacks class \[2\] in fold 2 of cv"):
         model.fit(X[rows], y[rows])
