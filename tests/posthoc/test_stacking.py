@@ -171,6 +171,19 @@ def test_several_classes_follow_their_frequencies_and_need_no_intercepts_without
     assert np.abs(plain.intercept_).max() < 0.05
 
 
+@pytest.mark.parametrize("seed", [1, 2, 7])
+def test_a_calibrated_model_of_several_classes_gets_no_intercepts_by_chance(seed):
+    # Without a price, the frequencies of these 60 samples would move them by .13 to .19.
+    rng = np.random.default_rng(seed)
+    logits = 1.5 * rng.normal(size=(2060, 5))
+    p = softmax(logits, axis=1)
+    y = (p.cumsum(axis=1) < rng.random((2060, 1))).sum(axis=1)
+    stack = StackedCalibration(classes=range(5)).fit(logits[:60], y[:60])
+    assert np.abs(stack.intercept_).max() < 0.02
+    excess = p * (np.log(p) - np.log(stack.predict_proba(logits)))
+    assert excess[60:].sum(axis=1).mean() < 0.02
+
+
 @pytest.mark.parametrize("names", [("a", "a"), ("identity", "a"), ("a", "mixture")])
 def test_names_that_mean_two_components_are_refused(names):
     logits, y = sample(60, 3)
