@@ -47,7 +47,6 @@ from ..utils._labels import as_labels, find_positions, format_labels, match_colu
 from ..utils._output import collecting, ignoring, warn
 from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ._constants import (
-    BLOCK_ELEMENTS,
     LARGEST_RATIO,
     MOST_OF_FOREST,
     MOST_OF_NEIGHBORS,
@@ -61,6 +60,8 @@ from ._constants import (
 _SCALE_MATTERS = tuple(
     f"sklearn.{family}" for family in ("linear_model", "neighbors", "neural_network", "svm")
 )
+# Numbers in a block of rows; only for memory.
+_BLOCK = 2**17
 # Stands for an infinite distance: exp(-FAR / 2) is 0, and so is 0 * FAR.
 LARGEST_DISTANCE = 1e6
 
@@ -85,7 +86,7 @@ class ByRows:
 
 def iter_blocks(shape: tuple) -> Iterator[slice]:
     """Yield blocks of the rows of a matrix."""
-    return gen_batches(shape[0], max(1, BLOCK_ELEMENTS // shape[1]))
+    return gen_batches(shape[0], max(1, _BLOCK // shape[1]))
 
 
 class BaseModel(Protocol):

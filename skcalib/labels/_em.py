@@ -26,6 +26,7 @@ from ._base_models import (
     iter_blocks,
 )
 from ._constants import (
+    BLOCK_ELEMENTS,
     FEW,
     FEWEST_OF_A_CLASS,
     FIRST_FIT_WEIGHT,
@@ -131,9 +132,10 @@ class EMState:
         frequency = (size + 1.0) / (size.sum() + len(classes))
         state.distances.append(-2.0 * np.log(frequency)[None])
         rows = choose_rows_to_fit(self.weight, len(classes))
-        of_samples = self.codes[rows], self.weight[rows], self.verified[rows]
         with self.step(f"{stage}: how labels go wrong"):
-            state.likelihood = LabelLikelihood(take_rows(state.distances, rows), *of_samples)
+            state.likelihood = LabelLikelihood(
+                state.distances, self.codes, self.weight, self.verified, rows
+            )
             state.choice = choose_noise_model(state.likelihood, kinds, compare=compare)
         return state
 
@@ -174,7 +176,7 @@ class EMState:
 
     def fractions(self) -> dict[str, float]:
         """Return the fraction of the pooled distances' spread that comes from each base model."""
-        some = next(iter_blocks(self.shape))
+        some = slice(max(1, BLOCK_ELEMENTS // len(self.classes)))
         pairs = zip(self.distances[:-1], self.model.weights)
         spread = [weight * compute_spread(distance[some]) for distance, weight in pairs]
         total = sum(spread) or 1.0

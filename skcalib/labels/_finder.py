@@ -509,10 +509,11 @@ class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin,
             columns, proba = tuple(c[of_sample] for c in columns), proba[of_sample]
             informative = informative[of_sample]
         *shown, log_odds = columns
+        rate = float(np.average(informative, weights=weight))
         self._show_labels(labels, weight, proba, log_odds, shown)
+        del proba, informative, shown, columns  # for memory
         # The model's rate is that among unverified labels.
         unverified = float(state.weight[~state.verified].sum() / state.weight.sum())
-        rate = float(np.average(informative, weights=weight))
         interval = self._compute_interval(state, rate, unverified)
         self._set_model(state)
         self._model = state.model

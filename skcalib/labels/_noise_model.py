@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, logit
 from scipy.stats import chi2
+from sklearn.utils import gen_batches
 
 from ._base_models import LARGEST_DISTANCE, BaseModel, ByRows, compute_new_distances
 from ._constants import (
@@ -53,6 +54,8 @@ from ._constants import (
 
 # Bounds and tolerances of the search; they decide nothing. Gains are in nats per sample.
 _SMALLEST_RATE, _LARGEST_RATE, _TINY, _TOLERANCE, _NO_GAIN = 1e-6, 0.9, 1e-300, 1e-6, 1e-9
+# Probabilities in a block; only for memory.
+_BLOCK = 2**16
 # Mean log-likelihood that a step of the weights alone gains when the rates join.
 _LITTLE = 1e-3
 # Of the ends of an interval, in log-odds.
@@ -255,8 +258,8 @@ class LabelLikelihood:
     """Likelihood of the given labels, as a function of weights and noise matrix.
 
     There is one array of distances per base model, (n_samples, n_classes), and a last one for the
-    class frequencies, (1, n_classes). A verified label counts for the weights and not for the
-    noise matrix.
+    class frequencies, (1, n_classes). The likelihood is of the samples `rows`, all by default. A
+    verified label counts for the weights and not for the noise matrix.
     """
 
     def __init__(
@@ -265,19 +268,21 @@ class LabelLikelihood:
         codes: NDArray[np.intp],
         weight: NDArray[np.float64],
         verified: NDArray[np.bool_],
+        rows: NDArray[np.intp] | None = None,
     ) -> None:
-        order = np.argsort(codes, kind="stable")  # one class after the other, for `_of_labels`
+        rows = np.arange(len(codes)) if rows is None else rows
+        # One class after the other, for `_of_labels`.
+        order = rows[np.argsort(codes[rows], kind="stable")]
         # One column after the other: numpy is slow where rows are short.
-        self.distances = [d if len(d) == 1 else np.take(d.T, order, axis=1).T for d in distances]
+        self.distances = [_take_by_columns(d, order) for d in distances]
         self.codes, self.weight, self.verified = codes[order], weight[order], verified[order]
         self.n_classes = distances[0].shape[1]
-        self.total = float(weight.sum())
+        self.total = float(self.weight.sum())
         given, starts = np.unique(self.codes, return_index=True)
-        self._rows_by_label = list(zip(given, map(slice, starts, [*starts[1:], len(codes)])))
-        rows = np.arange(len(codes))
-        self._own = rows, self.codes
+        self._rows_by_label = list(zip(given, map(slice, starts, [*starts[1:], len(order)])))
+        self._own = np.arange(len(order)), self.codes
         self._label_distances = [
-            np.broadcast_to(d, (len(codes), self.n_classes))[self._own].astype(np.float64)
+            np.broadcast_to(d, (len(order), self.n_classes))[self._own].astype(np.float64)
             for d in self.distances
         ]
         self._prior_at: _Prior | None = None
@@ -288,12 +293,11 @@ class LabelLikelihood:
     def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
         """Return the likelihood of some samples."""
         rows = np.flatnonzero(mask)
-        return LabelLikelihood(
-            take_rows(self.distances, rows),
-            self.codes[rows],
-            self.weight[rows],
-            self.verified[rows],
-        )
+        return LabelLikelihood(self.distances, self.codes, self.weight, self.verified, rows)
+
+    def forget_prior(self) -> None:
+        """Give back the memory of the latest prior."""
+        self._prior_at = self._proba = None
 
     def _compute_prior(self, weights: NDArray[np.float64]) -> _Prior:
         """Return the prior; it is kept until the weights change, as each step needs it often."""
@@ -331,11 +335,16 @@ class LabelLikelihood:
             likelihood[self.verified] = prior.own[self.verified]
         return np.maximum(likelihood, _TINY, out=likelihood)
 
-    def _of_labels(self, values: NDArray, matrix: NDArray) -> NDArray[np.float64]:
-        """Return sum_k values_ik T_ky of every sample i, y its label."""
-        result, columns = np.empty(len(values)), matrix.astype(values.dtype)
+    def _of_labels(
+        self, proba: NDArray, matrix: NDArray, distances: NDArray | None = None
+    ) -> NDArray[np.float64]:
+        """Return sum_k q_ik T_ky of every sample i, y its label; with distances q_ik d_ik T_ky."""
+        result, columns = np.empty(len(proba)), matrix.astype(proba.dtype)
         for label, rows in self._rows_by_label:
-            result[rows] = values[rows] @ columns[:, label]
+            values = proba[rows]
+            if distances is not None:
+                values = values * (distances if len(distances) == 1 else distances[rows])
+            result[rows] = values @ columns[:, label]
         return result
 
     def fit_uniform(self) -> FittedNoiseModel:
@@ -345,10 +354,8 @@ class LabelLikelihood:
         a local maximum. A search from unsure base models and few wrong labels finds the first one,
         a search from sure base models and many wrong labels the second. The higher one counts.
         """
-        fits = [
-            self.fit(start, None) for start in (self.search_start(), self.search_start(2.0, 0.3))
-        ]
-        return max(fits, key=_preference)
+        starts = (self.search_start(*start) for start in ((0.3, 0.05), (2.0, 0.3)))
+        return max((self.fit(start, None) for start in starts), key=_preference)
 
     def fit_confusion_dependent(self, uniform: FittedNoiseModel) -> FittedNoiseModel:
         """Return the most likely weights with confusion-dependent and uniform noise."""
@@ -536,8 +543,8 @@ class LabelLikelihood:
                     score += confusion_rate * inverse * slope
         else:
             scores = [
-                inverse * self._of_labels(weighted, matrix) + 0.5 * mean
-                for weighted, mean in zip(prior.weighted, prior.means)
+                inverse * self._of_labels(prior.proba, matrix, of_model) + 0.5 * mean
+                for of_model, mean in zip(self.distances, prior.means)
             ]
         for score, of_label, mean in zip(scores, self._label_distances, prior.means):
             score[likelihood <= _TINY] = 0.0
@@ -575,38 +582,39 @@ class _Prior:
     positions: tuple[NDArray[np.intp], NDArray[np.intp]]  # of q_y in `proba`
 
     @cached_property
-    def weighted(self) -> list[NDArray]:
-        """q_k d_sk, by base model."""
-        return [self.proba * d for d in self.distances]
-
-    @cached_property
     def means(self) -> list[NDArray[np.float64]]:
         """m_s = sum_k q_k d_sk, by base model."""
         return [_row_products(self.proba, d) for d in self.distances]
 
     def information(self, sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the information of the weights without noise, 1/4 sum of covariances of d."""
-        result = np.array(
-            [
-                [sample_weight @ _row_products(weighted, d) for d in self.distances]
-                for weighted in self.weighted
-            ]
-        )
+        result = np.zeros((len(self.distances), len(self.distances)))
+        n, k = self.proba.shape
+        for rows in gen_batches(n, max(1, _BLOCK // k)):
+            proba, distances = self.proba[rows], take_rows(self.distances, rows)
+            for row, of_row in zip(result, distances):
+                weighted = proba * of_row
+                row += [sample_weight[rows] @ _row_products(weighted, d) for d in distances]
         means = np.stack(self.means)
         return 0.25 * (result - (means * sample_weight) @ means.T)
 
-    @cached_property
-    def _confusion(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """1 - q_k; o_k = q_k / (1 - q_k), 0 for the label; and the sum of o_k."""
-        complement = _complement(self.proba).astype(np.float64)
-        odds = self.proba / complement
-        odds[self.positions] = 0.0
-        return complement, odds, row_sums(odds)
+    def _iter_confusion(self) -> Iterator[tuple[slice, NDArray, NDArray, NDArray]]:
+        """Yield rows, their q_k, 1 - q_k and o_k = q_k / (1 - q_k), 0 for the label."""
+        n, k = self.proba.shape
+        for rows in gen_batches(n, max(1, _BLOCK // k)):
+            proba = self.proba[rows]
+            complement = _complement(proba).astype(np.float64)
+            odds = proba / complement
+            odds[np.arange(len(odds)), self.positions[1][rows]] = 0.0
+            yield rows, proba, complement, odds
 
-    @property
+    @cached_property
     def by_confusion(self) -> NDArray[np.float64]:
         """P(y | x) if all noise is confusion-dependent, q_y sum_{k != y} o_k."""
-        return self.own * self._confusion[2]
+        total = np.empty(len(self.proba))
+        for rows, _, _, odds in self._iter_confusion():
+            total[rows] = row_sums(odds)
+        return self.own * total
 
     @cached_property
     def confusion_slopes(self) -> list[NDArray[np.float64]]:
@@ -615,12 +623,16 @@ class _Prior:
         With b_k = o_k / (1 - q_k) and b_y = 0, they are q_y sum_k o_k (d_sy - m_s) and
         q_y sum_k b_k (d_sk - m_s) = q_y sum_k (o_k - q_k sum_{j != k} b_j) d_sk for k != y.
         """
-        complement, odds, total = self._confusion
-        residual = odds - self.proba * _sum_of_others(odds / complement, self.proba)
-        residual -= self.proba * total[:, None]
-        residual[self.positions] += total
-        residual *= self.own[:, None]
-        return [_row_products(residual, d) for d in self.distances]
+        slopes = [np.empty(len(self.proba)) for _ in self.distances]
+        for rows, proba, complement, odds in self._iter_confusion():
+            total = row_sums(odds)
+            residual = odds - proba * _sum_of_others(odds / complement, proba)
+            residual -= proba * total[:, None]
+            residual[np.arange(len(odds)), self.positions[1][rows]] += total
+            residual *= self.own[rows, None]
+            for slope, distances in zip(slopes, take_rows(self.distances, rows)):
+                slope[rows] = _row_products(residual, distances)
+        return slopes
 
 
 def _row_products(values: NDArray, distances: NDArray) -> NDArray[np.float64]:
@@ -666,6 +678,7 @@ def choose_noise_model(
     fits = {kind: fit for kind, fit in fits.items() if kind == "uniform" or fit.rate < 0.5}
     if len(fits) == 1 or not compare:
         return Choice(fits, {}, {})
+    likelihood.forget_prior()
     folds, weight = _Folds(likelihood, uniform), likelihood.weight / likelihood.total
     left_out = folds.score_noise(fits)
     simple, others = left_out["uniform"], fits.keys() - {"uniform"}
@@ -703,6 +716,7 @@ class _Folds:
                 fit = train.fit(start, SHRINKAGE if kind == "class-dependent" else None)
                 noise = fit.matrix, fit.confusion_rate
                 result[kind][held] = test.log_likelihoods(fit.weights, *noise)
+            del train, test  # before the next ones are made
         return result
 
     def score_matrix_scaling(self) -> NDArray[np.float64]:
@@ -710,6 +724,7 @@ class _Folds:
         result = np.empty(len(self.likelihood.codes))
         for held, train, test in self._iter_parts():
             result[held] = _fit_matrix_scaling(train, test, train.fit(self.uniform, None))
+            del train, test
         return result
 
     def compare(self, better: NDArray[np.float64], simple: NDArray[np.float64]) -> float:
@@ -787,10 +802,23 @@ def choose_positions_to_fit(n_counted: int, n_classes: int) -> NDArray[np.intp]:
 
 def compute_spread(distances: NDArray) -> float:
     """Return the standard deviation of the log-odds by a base model of weight 1."""
-    some = distances[:10_000].astype(np.float64)
-    possible = some < 1e5  # farther are classes of one sample, to which no other can belong
-    mean = np.mean(some, axis=1, where=possible, keepdims=True)
-    return 0.5 * float(np.std(some - mean, where=possible))
+    count, squares = 0, 0.0
+    for rows in gen_batches(min(len(distances), 10_000), max(1, _BLOCK // distances.shape[1])):
+        some = distances[rows].astype(np.float64)
+        possible = some < 1e5  # farther are classes of one sample, to which no other can belong
+        some -= np.mean(some, axis=1, where=possible, keepdims=True)
+        count += int(possible.sum())
+        squares += float(np.square(some, out=some).sum(where=possible))
+    return 0.5 * float(np.sqrt(squares / count))
+
+
+def _take_by_columns(distances: NDArray | ByRows, rows: NDArray[np.intp]) -> NDArray:
+    """Return some rows, stored by columns; a single row (class frequencies) is for all."""
+    if distances.shape[0] == 1:
+        return distances[:1]
+    if isinstance(distances, ByRows):
+        return np.asfortranarray(distances[rows])
+    return np.take(distances.T, rows, axis=1).T
 
 
 def take_rows(distances: list[NDArray], rows: slice | NDArray) -> list[NDArray]:
@@ -812,17 +840,18 @@ def compute_rate_interval(
         2
     ]  # penalized
     odds = fit.matrix / np.diag(fit.matrix)[:, None]
-    wrong = ~np.eye(len(odds), dtype=bool)
     frequency = np.bincount(likelihood.codes, likelihood.weight, len(odds)) / likelihood.total
 
     def scaled(shift: float) -> tuple[NDArray[np.float64], float]:
-        matrix = np.where(wrong, odds * np.exp(shift), odds)
+        matrix = odds * np.exp(shift)
+        np.fill_diagonal(matrix, 1.0)
         total = matrix.sum(axis=1, keepdims=True)
+        matrix /= total
         # Confusion-dependent noise comes with uniform noise: all totals are equal.
         confusion_odds = (
             fit.confusion_rate / (1.0 - fit.confusion_rate) / fit.matrix[0, 0] * np.exp(shift)
         )
-        return matrix / total, confusion_odds / (confusion_odds + total[0, 0])
+        return matrix, confusion_odds / (confusion_odds + total[0, 0])
 
     def find_end(direction: float) -> float:
         """Return the rate at which the log-likelihood has fallen by what is allowed."""
