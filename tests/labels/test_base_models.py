@@ -231,7 +231,7 @@ def test_blocks_of_samples_are_scored_as_all_at_once(name, monkeypatch):
     estimator, X, given = _many_digits(name)
     weight = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     whole = LabelIssueFinder(estimator).fit(X, given, weight)
-    monkeypatch.setattr("skcalib.labels._base_models.BLOCK_ELEMENTS", 1000)
+    monkeypatch.setattr("skcalib.labels._base_models._BLOCK", 1000)
     monkeypatch.setattr("skcalib.labels._em.KEPT_ELEMENTS", 0)
     blocks = LabelIssueFinder(estimator).fit(X, given, weight)
     np.testing.assert_allclose(blocks.label_proba_, whole.label_proba_, rtol=0, atol=1e-10)
@@ -252,7 +252,7 @@ def test_of_many_probabilities_on_disk_one_array_is_made(tmp_path, monkeypatch):
     proba[:] = 0.2 / 49
     proba[np.arange(len(y)), np.where(rng.random(len(y)) < 0.1, 0, y)] = 0.8
     monkeypatch.setattr("skcalib.labels._noise_model.BLOCK_ELEMENTS", 1)
-    monkeypatch.setattr("skcalib.labels._base_models.BLOCK_ELEMENTS", 2**14)
+    monkeypatch.setattr("skcalib.labels._base_models._BLOCK", 2**14)
     monkeypatch.setattr("skcalib.labels._em.KEPT_ELEMENTS", 0)
     tracemalloc.start()
     LabelIssueFinder("precomputed", noise="random").fit(proba, y)
