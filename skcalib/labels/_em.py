@@ -26,7 +26,6 @@ from ._base_models import (
     iter_blocks,
 )
 from ._constants import (
-    BLOCK_ELEMENTS,
     FEW,
     FEWEST_OF_A_CLASS,
     FIRST_FIT_WEIGHT,
@@ -176,9 +175,8 @@ class EMState:
 
     def fractions(self) -> dict[str, float]:
         """Return the fraction of the pooled distances' spread that comes from each base model."""
-        some = slice(max(1, BLOCK_ELEMENTS // len(self.classes)))
         pairs = zip(self.distances[:-1], self.model.weights)
-        spread = [weight * compute_spread(distance[some]) for distance, weight in pairs]
+        spread = [weight * compute_spread(distance) for distance, weight in pairs]
         total = sum(spread) or 1.0
         return {name: float(part / total) for name, part in zip(self.base_models, spread)}
 

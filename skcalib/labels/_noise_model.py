@@ -800,10 +800,10 @@ def choose_positions_to_fit(n_counted: int, n_classes: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(n_counted, n_kept, replace=False))
 
 
-def compute_spread(distances: NDArray) -> float:
+def compute_spread(distances: NDArray | ByRows) -> float:
     """Return the standard deviation of the log-odds by a base model of weight 1."""
     count, squares = 0, 0.0
-    for rows in gen_batches(min(len(distances), 10_000), max(1, _BLOCK // distances.shape[1])):
+    for rows in gen_batches(min(distances.shape[0], 10_000), max(1, _BLOCK // distances.shape[1])):
         some = distances[rows].astype(np.float64)
         possible = some < 1e5  # farther are classes of one sample, to which no other can belong
         some -= np.mean(some, axis=1, where=possible, keepdims=True)
