@@ -23,7 +23,7 @@ from ..utils._compat import (
     _fit_context,
     _num_samples,
 )
-from ..utils._estimators import show_inner, validate_rows
+from ..utils._estimators import VersionMixin, show_inner, validate_rows
 from ..utils._labels import (
     as_labels,
     check_class_labels,
@@ -40,7 +40,9 @@ from ._gaussians import GaussianStatistics, shrunk, working_dtype
 _DTYPES = [np.float64, np.float32, np.float16]
 
 
-class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class RelativeMahalanobisScorer(
+    DifficultyMixin, ClassifierMixin, TransformerMixin, VersionMixin, BaseEstimator
+):
     """Difficulty as the relative Mahalanobis distance of a sample to its class.
 
     Every class is a Gaussian with its own mean and a covariance shared by all. The background is

@@ -20,6 +20,7 @@ from ..utils._backends import by_chunks
 from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._estimators import (
     MetaMixin,
+    VersionMixin,
     as_indexable,
     fit_clone,
     get_inner_fit_params,
@@ -35,7 +36,7 @@ from ._mahalanobis import RMDScorer, gaussians_without
 from ._scorers import KNNScorer
 
 
-class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
+class NoveltyDetector(MetaMixin, OutlierMixin, VersionMixin, BaseEstimator):
     """Detect new samples that are unlike the training samples, by any scorer.
 
     A sample is an outlier if its score is below a threshold. Training samples have higher scores

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_has, check_mask
 from ..utils._compat import HasMethods, Interval, StrOptions, _check_feature_names_in, _fit_context
+from ..utils._estimators import VersionMixin
 from ..utils._output import warn
 from ._base import DifficultyMixin, RequiresLabels
 from ._neighbors import NeighborSearch, NeighborVote, drop
@@ -29,7 +30,9 @@ from .training_dynamics import prediction_depth
 MAX_CHECKED = 1000
 
 
-class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, BaseEstimator):
+class PredictionDepthScorer(
+    RequiresLabels, DifficultyMixin, TransformerMixin, VersionMixin, BaseEstimator
+):
     """Difficulty as the layer from which probes agree with the network's prediction.
 
     Probes stand at the input, at layers of the network and at its softmax output. A probe is a

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..utils._arrays import check_has, check_weights
 from ..utils._backends import is_on_accelerator, to_host
 from ..utils._compat import HasMethods, Interval, _fit_context, _safe_indexing, validate_parameters
-from ..utils._estimators import get_last_step
+from ..utils._estimators import VersionMixin, get_last_step
 from ..utils._labels import as_labels, check_labels_like, encode, encode_groups
 from ..utils._output import as_table, get_row_index
 from ._base import RequiresLabels
@@ -130,7 +130,7 @@ def run_repeat(
     return Repeat(predictions, depth, learned, votes, proba, fitted.layer_names_)
 
 
-class DifficultyProfiler(RequiresLabels, BaseEstimator):
+class DifficultyProfiler(RequiresLabels, VersionMixin, BaseEstimator):
     """Profile of every sample by an ensemble of networks trained on random splits.
 
     Every repeat trains a network on a random part of the samples. For each sample, the networks

@@ -18,6 +18,7 @@ from ..utils._backends import UnitRows
 from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._estimators import (
     MetaMixin,
+    VersionMixin,
     fit_clone,
     get_inner_fit_params,
     make_folds,
@@ -38,7 +39,7 @@ from ._neighbors import NeighborSearch, drop
 _DTYPES = [np.float64, np.float32]
 
 
-class KNNScorer(DifficultyMixin, BaseEstimator):
+class KNNScorer(DifficultyMixin, VersionMixin, BaseEstimator):
     """Difficulty as the distance to the k-th nearest training sample.
 
     A sample far from all others is unlike them [1]_. **Larger means harder.** Labels are not used:
@@ -198,7 +199,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
 # Difficulty as the loss of a classifier.
 
 
-class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
+class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, VersionMixin, BaseEstimator):
     """Difficulty as the log-loss of the label under a classifier.
 
     ``difficulty(X, y)`` is minus the logarithm of the probability that the classifier gives to
@@ -358,7 +359,7 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
 # Difficulty as distance to the nearest prototype, without labels.
 
 
-class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
+class KMeansPrototypeScorer(DifficultyMixin, VersionMixin, BaseEstimator):
     """Difficulty as the distance to the nearest of k-means prototypes.
 
     Self-supervised prototypicality [1]_: a sample close to a centroid of its features is typical,

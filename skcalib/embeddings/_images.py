@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 from ..utils._arrays import check_readable
 from ..utils._backends import choose_device
 from ..utils._compat import Interval, StrOptions, _fit_context, validate_parameters
+from ..utils._estimators import VersionMixin
 from ..utils._output import import_optional
 from ..utils._output import open_image as open_upright
 
@@ -169,7 +170,9 @@ class Loaded(NamedTuple):
     device: torch.device
 
 
-class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class BaseImageEmbedder(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionMixin, BaseEstimator, ABC
+):
     """Base of the transformers that turn images into the features of a pre-trained model.
 
     The model is loaded at first use and lives in this object only: it is neither cloned nor

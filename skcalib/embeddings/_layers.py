@@ -18,7 +18,7 @@ from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context
-from ..utils._estimators import validate_data
+from ..utils._estimators import VersionMixin, validate_data
 from ._hooks import check_layers, place_layers, record_layers, to_input, torch_module
 
 
@@ -56,7 +56,7 @@ def _to_bytes(module: Any) -> bytes:
     return file.getvalue()
 
 
-class LayerEmbedder(TransformerMixin, BaseEstimator):
+class LayerEmbedder(TransformerMixin, VersionMixin, BaseEstimator):
     """Activations of named layers of a torch module, one row per sample.
 
     The module runs batch by batch, without gradients and in evaluation mode; forward hooks copy

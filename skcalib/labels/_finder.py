@@ -31,6 +31,7 @@ from ..utils._compat import (
     print_elapsed,
 )
 from ..utils._estimators import (
+    VersionMixin,
     combine_input_tags,
     get_last_step,
     has_argument,
@@ -90,7 +91,9 @@ _NEAR_DUPLICATES = (
 )
 
 
-class LabelIssueFinder(ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin, BaseEstimator):
+class LabelIssueFinder(
+    ChecksMixin, VotesMixin, ChunksMixin, MetaEstimatorMixin, VersionMixin, BaseEstimator
+):
     """Find wrong labels, with the probability that each label is right.
 
     Several base models predict the label of every sample without it (leave-one-out, out-of-fold or

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from .. import losses
 from ..utils._backends import choose_device, seed_torch, unwrap_module
-from ..utils._estimators import has_argument
+from ..utils._estimators import VersionMixin, has_argument
 from ..utils._labels import check_several_classes, encode
 from ..utils._output import sort_by_similarity
 
@@ -152,7 +152,7 @@ class AutoDeviceMixin:
             self.device = "auto"
 
 
-class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
+class NetComponents(AutoDeviceMixin, VersionMixin, skorch.NeuralNetClassifier):
     """A skorch classifier that builds its module and criterion for the data.
 
     Sizes among the arguments of the module come from the data, a module or criterion given as an

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..selection import MaxEntropySelector
 from ..utils._compat import HasMethods, Interval, validate_parameters
+from ..utils._estimators import VersionMixin
 
 
-class EpochPrioritizer(BaseEstimator):
+class EpochPrioritizer(VersionMixin, BaseEstimator):
     """Choose the samples of every epoch of a :class:`CalibratedNetClassifier`.
 
     The first `warmup_epochs` train on all samples. Every later epoch trains on those that the

@@ -25,7 +25,7 @@ from ..utils._arrays import (
 )
 from ..utils._backends import align_chunks, by_chunks, send_chunks_to
 from ..utils._compat import StrOptions, _check_feature_names_in, _fit_context, _num_samples
-from ..utils._estimators import PredictByProba, validate_data
+from ..utils._estimators import PredictByProba, VersionMixin, validate_data
 from ..utils._labels import (
     check_class_labels,
     check_column_labels,
@@ -64,7 +64,9 @@ _LEAST_PSEUDO_COUNT = 1e-8
 _MOST_NEWTON_STEPS, _MOST_HALVINGS = 100, 40
 
 
-class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
+class PostHocCalibrator(
+    PredictByProba, ClassifierMixin, TransformerMixin, VersionMixin, BaseEstimator, ABC
+):
     """Base class for your own calibrator, a map from scores of a trained model to probabilities.
 
     A subclass implements two methods:

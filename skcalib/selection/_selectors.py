@@ -27,6 +27,7 @@ from ..utils._compat import (
 )
 from ..utils._estimators import (
     MetaMixin,
+    VersionMixin,
     as_indexable,
     check_fit_takes,
     compute_difficulty,
@@ -46,7 +47,7 @@ from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 # Base of the selectors: scores, how many samples to choose, and which.
 
 
-class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
+class BaseSelector(MetaMixin, TransformerMixin, VersionMixin, BaseEstimator, ABC):
     """Base of estimators that score samples and choose some of them by their scores."""
 
     random_state: int | np.random.RandomState | None

@@ -672,7 +672,40 @@ class MetaMixin(MetaEstimatorMixin):
         return tags
 
 
-class MetaClassifier(MetaMixin, ClassifierMixin, BaseEstimator):
+# The key of the version in the state of an estimator.
+_VERSION = "_skcalib_version"
+
+
+class VersionMixin:
+    """Stores the version of skcalib in pickles, and warns where another one loads them.
+
+    scikit-learn does so for its own estimators alone.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {**state, _VERSION: _get_version()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        of_file, here = state.get(_VERSION), _get_version()
+        if of_file != here:
+            by = "an unknown version of skcalib" if of_file is None else f"skcalib {of_file}"
+            warn(
+                f"{type(self).__name__} was pickled by {by} and is loaded by {here}, which may "
+                "miss its attributes or read them otherwise: fit it again. ONNX and to_json are "
+                "for models that outlast a version."
+            )
+        kept = {name: value for name, value in state.items() if name != _VERSION}
+        super().__setstate__(kept)  # type: ignore[misc]
+
+
+def _get_version() -> str:
+    from .. import __version__
+
+    return __version__
+
+
+class MetaClassifier(MetaMixin, ClassifierMixin, VersionMixin, BaseEstimator):
     """A classifier around a classifier, `estimator`, and possibly other estimators."""
 
     def __sklearn_tags__(self) -> Tags:
