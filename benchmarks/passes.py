@@ -40,6 +40,14 @@ def data(n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     return y, proba / proba.sum(axis=1, keepdims=True)
 
 
+def flipped_data(n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels, a tenth of them wrong, and probabilities that are sure of most answers."""
+    proba = data(n, n_classes)[1] ** 2
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = (proba.cumsum(axis=1) > np.random.default_rng(1).random((n, 1))).argmax(axis=1)
+    return flip_labels(y, fraction=0.1, random_state=0)[0], proba
+
+
 def one_pass(proba: np.ndarray) -> None:
     proba.min(), proba.sum(), proba.argmax(axis=1)
 
@@ -81,14 +89,17 @@ def paths(size: Callable[[int], int]) -> Iterator[tuple]:
         fit = partial(getattr(posthoc, name)(input="proba").fit, proba, y)
         bound = partial(one_pass, proba)
         yield f"``{name}.fit``", f"{len(y)} x 10", PASS, bound, fit, proba.nbytes
-    y, proba = data(size(30_000), 10)
-    proba = proba**2 / (proba**2).sum(axis=1, keepdims=True)  # sure of most of its answers
-    y = (proba.cumsum(axis=1) > np.random.default_rng(1).random((len(y), 1))).argmax(axis=1)
-    y = flip_labels(y, fraction=0.1, random_state=0)[0]
-    fit = partial(LabelIssueFinder("precomputed").fit, proba, y)
-    bound = repeat(partial(one_pass, proba), 10)
+    for n, k in ((size(100_000), 10), (2000, size(1000))):
+        y, proba = data(n, k)
+        fit = partial(posthoc.StackedCalibration(input="proba").fit, proba, y)
+        bound = repeat(partial(one_pass, proba), 10)
+        yield "``StackedCalibration.fit``", f"{n} x {k}", PASS, bound, fit, proba.nbytes, 10
     row = "``LabelIssueFinder.fit``, ready probabilities"
-    yield row, f"{len(y)} x 10", PASS, bound, fit, proba.nbytes, 10
+    for n, k in ((30_000, 10), (100_000, 10), (1_000_000, 10), (5000, 1000)):
+        y, proba = flipped_data(size(n), k if k < 1000 else size(k))
+        fit = partial(LabelIssueFinder("precomputed").fit, proba, y)
+        bound = repeat(partial(one_pass, proba), 10)
+        yield row, f"{len(y)} x {proba.shape[1]}", PASS, bound, fit, proba.nbytes, 10
     y, proba = data(1000, 10)
     models = {"first": proba, "second": data(1000, 10)[1][::-1]}
     compare = partial(

@@ -32,6 +32,15 @@ def test_the_metric_keeps_few_copies():
     assert max(copies) <= 2.5
 
 
+def test_fits_keep_few_copies():
+    copies = {(row["path"], row["size"]): row["memory"] for row in ROWS}
+    for size in ("100000 x 10", "2000 x 1000"):
+        assert copies["``StackedCalibration.fit``", size] <= 6
+    finder = "``LabelIssueFinder.fit``, ready probabilities"
+    assert copies[finder, "1000000 x 10"] <= 6
+    assert copies[finder, "100000 x 10"] <= 8
+
+
 def test_paths_keep_their_limits():
     ratios = {(row["path"], row["size"]): row["ratio"] for row in ROWS}
     over = {path: ratios[path] for path, limit in LIMITS.items() if ratios[path] > limit}
