@@ -44,7 +44,7 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	$(PYTEST)
 
-# Two cases of every test that takes less than half a second, and no examples.
+# Two cases of every test that takes less than a fifth of a second, and no examples.
 test-quick: $(VENV)/.test
 	$(PYTEST) --quick tests
 

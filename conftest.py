@@ -101,7 +101,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--quick",
         action="store_true",
-        help="two cases of every test that takes less than half a second, and no examples",
+        help="two cases of every test that takes less than a fifth of a second, and no examples",
     )
 
 

@@ -131,6 +131,7 @@ def test_no_files_import_each_other_in_a_circle(repository, root):
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "package", sorted(path.parent.name for path in ROOT.glob("*/_constants.py"))
 )
@@ -200,6 +201,7 @@ SHARED = {
 }
 
 
+@pytest.mark.slow
 def test_private_files_are_imported_by_their_own_package_alone():
     found = {}
     for path in _modules():
@@ -301,6 +303,7 @@ def _defined_names(path):
                 yield target.id
 
 
+@pytest.mark.slow
 def test_helpers_are_imported_from_the_module_that_defines_them():
     helpers = {p.stem: set(_defined_names(p)) for p in (ROOT / "utils").glob("_[a-z]*.py")}
     assert len(helpers) <= 8
@@ -348,6 +351,7 @@ print(json.dumps(loaded))
     return json.loads(run.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", LIGHT)
 def test_import_loads_nothing_heavy(package, loaded):
     # scikit-learn itself imports pandas where it is installed.

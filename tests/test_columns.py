@@ -94,6 +94,7 @@ METAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("meta", METAS)

@@ -78,12 +78,14 @@ def test_names_of_labels_are_names(name, model):
     np.testing.assert_allclose(said, found(name, model)[1], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model"), [pair for pair in CALIBRATED if pair[1] != "pipeline"])
 def test_names_of_groups_are_names(name, model):
     of_texts = found(name, model, groups="texts")[1]
     np.testing.assert_allclose(of_texts, found(name, model, groups="numbers")[1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_weights_are_ratios():
     # Of a tree: the penalty of a regression fades with the sum of weights.
     first, other = (found("calibrated", "tree", scale=scale)[1] for scale in (1, 1e3))
@@ -91,6 +93,7 @@ def test_weights_are_ratios():
     assert np.abs(first - found("calibrated", "tree")[1]).max() > 1e-3  # and they do count
 
 
+@pytest.mark.slow
 def test_what_belongs_together_stays_on_one_side_of_a_fold():
     # Near copies share a label that their features say nothing about.
     rng, model = np.random.default_rng(1), KNeighborsClassifier(2)

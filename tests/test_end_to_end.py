@@ -91,6 +91,7 @@ def naive_rmd(X, y):
     )
 
 
+@pytest.mark.slow
 def test_logits_of_the_chain_go_into_temperature_scaling(digits, pipe):
     X, y = digits
     pipe.fit(X, y)

@@ -52,10 +52,12 @@ def test_the_check_can_fail():
     del METAS["unaligned"]
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_by_name():
     assert set(dict(file_outcomes()).values()) == {"refused"}
 
 
+@pytest.mark.slow
 def test_weights_of_classes_are_those_of_the_labels():
     """Folds get the labels as they are: a dict of labels would mean other classes elsewhere."""
     rng = np.random.default_rng(0)
@@ -93,6 +95,7 @@ def test_a_finder_and_a_frozen_classifier_that_knows_more_classes():
     assert (found & flipped).sum() >= 0.85 * found.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "y",
     [CODES > 0, CODES.astype("u1"), (CODES - 1).astype("i1") * 127, CODES.astype(float)],

@@ -30,6 +30,7 @@ def numbered_calls():
         return list(enumerate(calls()))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_wrong_answer_without_a_word(package):

@@ -74,6 +74,7 @@ def data(k=3, n=400, dtype=np.float32):
     return X.astype(dtype), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [*((name, np.float32) for name in MAPS), ("StackedCalibration", np.float64)],
@@ -173,6 +174,7 @@ def test_no_rows_are_no_answers_and_other_shapes_and_types_are_refused():
             session.run(None, {"X": wrong})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize(
     "model",
@@ -198,6 +200,7 @@ def test_calibrated_classifiers(model, k):
     check(PostHocCalibratedClassifier(frozen, "structured_vector").fit(X[200:], y[200:]), X)
 
 
+@pytest.mark.slow
 def test_equal_votes_of_trees_are_equal_in_the_graph_too():
     X, y = load_digits(return_X_y=True)
     X = X.astype(np.float32)
@@ -228,6 +231,7 @@ def test_classes_that_a_frozen_classifier_alone_knows():
     check(PostHocCalibratedClassifier(frozen, "temperature").fit(X[y < 2], y[y < 2]), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("confidence", ["msp", "entropy", "margin", "max_logit", "energy"])
 def test_answers_and_whether_there_is_one(confidence, k):
@@ -270,6 +274,7 @@ def test_all_are_declined():
     assert (found["label"] == -1).all()
 
 
+@pytest.mark.slow
 def test_selective_around_calibrated_around_a_pipeline():
     X, y = data()
     inner = make_pipeline(StandardScaler(), LogisticRegression())
@@ -279,6 +284,7 @@ def test_selective_around_calibrated_around_a_pipeline():
     np.testing.assert_array_equal(found["label"], model.predict(X))
 
 
+@pytest.mark.slow
 def test_classifiers_that_answer_by_the_one_inside():
     X, y = data()
     for model in (
@@ -291,6 +297,7 @@ def test_classifiers_that_answer_by_the_one_inside():
         check(model.fit(X, y), X)
 
 
+@pytest.mark.slow
 def test_what_has_no_graph_says_so():
     X, y = data()
 
@@ -315,6 +322,7 @@ def test_what_has_no_graph_says_so():
             run(fitted_model, X)
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_folds():
     X, y = make_classification(300, n_features=5, n_informative=4, n_redundant=0, random_state=0)
     for estimator in (DecisionTreeClassifier(max_depth=4, random_state=0), LogisticRegression()):

@@ -48,6 +48,7 @@ class Data:
         return [self.table]
 
 
+@pytest.mark.slow
 def test_the_recipe_for_spark_gives_what_memory_gives(tmp_path):
     from docs.recipes.spark import recipe
 
@@ -62,6 +63,7 @@ def test_the_recipe_for_spark_gives_what_memory_gives(tmp_path):
     assert agrees(on_frame, tmp_path, 5000, 8)
 
 
+@pytest.mark.slow
 def test_the_recipe_for_ray_gives_what_memory_gives(tmp_path, monkeypatch):
     from docs.recipes.ray import recipe
 

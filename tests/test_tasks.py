@@ -80,6 +80,7 @@ def command(folder, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_a_trained_model_is_judged_and_repaired():
     X, y = make_classification(2000, n_informative=4, n_redundant=8, flip_y=0.1, random_state=0)
     model = GaussianNB().fit(X[:500], y[:500])
@@ -91,6 +92,7 @@ def test_a_trained_model_is_judged_and_repaired():
     assert before[0] > after[1]
 
 
+@pytest.mark.slow
 def test_a_pipeline_with_categories_is_calibrated_as_a_whole_or_at_its_end(people):
     table, y = people
     whole = PostHocCalibratedClassifier(make_pipeline(columns(), GaussianNB()))
@@ -101,6 +103,7 @@ def test_a_pipeline_with_categories_is_calibrated_as_a_whole_or_at_its_end(peopl
         assert model.classes_.tolist() == ["buys", "leaves"]
 
 
+@pytest.mark.slow
 def test_at_most_five_percent_of_the_answers_are_wrong(digits):
     X, X_test, y, y_test = digits
     careful = SelectiveClassifier(LogisticRegression(max_iter=300), risk=0.05).fit(X, y)
@@ -132,6 +135,7 @@ def test_several_people_labeled():
     assert annotators["annotator"][annotators["accuracy"].argmin()] == "eve"
 
 
+@pytest.mark.slow
 def test_shares_of_people_are_labels(digits):
     X, X_test, y, y_test = digits
     model = LogisticRegression(max_iter=300).fit(X, y)
@@ -155,6 +159,7 @@ def test_an_ai_labels_and_some_are_checked():
     assert low < ((proba > 0.5) == (y == "yes")).mean() < high
 
 
+@pytest.mark.slow
 def test_wrong_test_labels_do_not_judge_the_model(digits):
     X, X_test, y, y_test = digits
     proba = GaussianNB(var_smoothing=0.01).fit(X, y).predict_proba(X_test)
@@ -167,6 +172,7 @@ def test_wrong_test_labels_do_not_judge_the_model(digits):
     assert abs(judged - truth) < abs(naive - truth) / 3
 
 
+@pytest.mark.slow
 def test_wrong_labels_of_a_mixed_table(people):
     table, y = people
     given = y.copy()
@@ -179,6 +185,7 @@ def test_wrong_labels_of_a_mixed_table(people):
             fit(table, given)
 
 
+@pytest.mark.slow
 def test_a_page_to_check_labels_on(people, tmp_path):
     report = pytest.importorskip("skcalib.report")
     table, y = people
@@ -190,6 +197,7 @@ def test_a_page_to_check_labels_on(people, tmp_path):
     assert "Oslo" in (tmp_path / "review.html").read_text()
 
 
+@pytest.mark.slow
 def test_patients_with_several_visits_stay_together(cancer):
     X, X_test, y, y_test = cancer
     model = PostHocCalibratedClassifier(GaussianNB()).fit(X, y, groups=np.arange(300) // 3)
@@ -203,6 +211,7 @@ def test_patients_with_several_visits_stay_together(cancer):
     assert together == pytest.approx(alone, rel=0.25)
 
 
+@pytest.mark.slow
 def test_two_models_are_compared(cancer):
     X, X_test, y, y_test = cancer
     probas = {
@@ -250,6 +259,7 @@ def test_a_model_in_use_is_monitored_every_day():
     assert 10 <= day < 20
 
 
+@pytest.mark.slow
 def test_a_file_of_predictions_in_ci(tmp_path):
     pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
@@ -262,6 +272,7 @@ def test_a_file_of_predictions_in_ci(tmp_path):
     assert (said.returncode, said.stdout[:6]) == (1, "Fails:")
 
 
+@pytest.mark.slow
 def test_the_default_map_leaves_python(cancer):
     X, X_test, y, _ = cancer
     model = PostHocCalibratedClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
@@ -279,6 +290,7 @@ def test_the_default_map_leaves_python(cancer):
     np.testing.assert_allclose(proba, model.predict_proba(X_test), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_model_is_saved_without_pickle(cancer, tmp_path):
     io = pytest.importorskip("skops.io")
     import skcalib
@@ -315,6 +327,7 @@ def test_a_stream_of_batches():
     assert total.result() == pytest.approx(at_once)
 
 
+@pytest.mark.slow
 def test_hard_samples_and_late_answers(digits):
     from sklearn.neural_network import MLPClassifier
 
@@ -343,6 +356,7 @@ def test_a_part_of_the_training_samples(digits):
     assert SubsetClassifier(model, selector).fit(X, y).score(X_test, y_test) > 0.85
 
 
+@pytest.mark.slow
 def test_several_labels_a_sample():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 4))
@@ -365,6 +379,7 @@ def test_multiple_choice_with_options_that_are_missing():
     assert expected_calibration_error(answer[300:], proba) < 0.1
 
 
+@pytest.mark.slow
 def test_one_page_for_the_boss(cancer, tmp_path):
     report = pytest.importorskip("skcalib.report")
     X, X_test, y, y_test = cancer
@@ -411,6 +426,7 @@ def test_probabilities_of_several_labels_beside_one_label_a_sample():
         expected_calibration_error(rng.integers(4, size=50), rng.random((50, 4)))
 
 
+@pytest.mark.slow
 def test_a_plain_skorch_net_knows_the_probabilities_of_every_loss(digits):
     skorch = pytest.importorskip("skorch")
     import torch
@@ -441,6 +457,7 @@ def test_a_plain_skorch_net_knows_the_probabilities_of_every_loss(digits):
         assert not hasattr(net.criterion_, "label_smoothing")
 
 
+@pytest.mark.slow
 def test_sixty_samples_do_no_harm(cancer):
     X, X_test, y, y_test = cancer
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
@@ -454,6 +471,7 @@ def test_sixty_samples_do_no_harm(cancer):
     assert after < before + 0.02
 
 
+@pytest.mark.slow
 def test_which_calibrator(cancer):
     X, _, y, _ = cancer
     grid = {"calibrator": ["auto", "none"]}
@@ -463,6 +481,7 @@ def test_which_calibrator(cancer):
     assert search.best_params_ == {"calibrator": "auto"}
 
 
+@pytest.mark.slow
 def test_a_net_with_a_focal_loss_and_a_search_over_its_gamma(digits):
     pytest.importorskip("skorch")
     import torch
@@ -479,6 +498,7 @@ def test_a_net_with_a_focal_loss_and_a_search_over_its_gamma(digits):
     assert search.best_estimator_.score(X_test, y_test) > 0.8
 
 
+@pytest.mark.slow
 def test_a_training_is_stopped_by_what_calibration_cannot_repair(digits):
     pytest.importorskip("skorch")
     import torch

@@ -69,12 +69,14 @@ def test_difficulty(scorer):
     check(fitted.difficulty, parts(12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [PostHocCalibratedClassifier, SelectiveClassifier])
 def test_classifiers(kind):
     model = kind(LogisticRegression(max_iter=1000)).fit(X, Y)
     check(model.predict, parts())
 
 
+@pytest.mark.slow
 def test_layers_of_a_shared_module():
     torch = pytest.importorskip("torch")
     from skcalib.embeddings import LayerEmbedder
@@ -132,6 +134,7 @@ def test_a_hook_does_not_hear_the_user_run_the_module():
         running.result()
 
 
+@pytest.mark.slow
 def test_reports():
     rng = np.random.default_rng(0)
     p = rng.random(100)
@@ -148,6 +151,7 @@ def test_reports():
 
 
 # Threads share the filters of warnings; a forest warns where another thread has emptied them.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`sklearn.utils.parallel.delayed` should be used")
 def test_finders():
     features = np.column_stack([X, np.tile(np.arange(4), 100)])
@@ -162,6 +166,7 @@ def test_finders():
         check(find, [150, 170, 190, 210])
 
 
+@pytest.mark.slow
 def test_a_report_hears_no_warnings_of_others():
     rng = np.random.default_rng(0)
     p = rng.random(60)

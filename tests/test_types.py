@@ -56,6 +56,7 @@ follow_imports = skip
 """
 
 
+@pytest.mark.slow
 def test_mypy_on_the_script_of_a_user(tmp_path, monkeypatch):
     mypy = pytest.importorskip("mypy.api")
     (tmp_path / "script.py").write_text(SCRIPT)

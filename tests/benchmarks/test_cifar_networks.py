@@ -40,6 +40,7 @@ def test_depth_must_fit():
         CifarResNet(18)
 
 
+@pytest.mark.slow
 def test_resnet18_has_18_layers_and_the_usual_size():
     module = cifar_resnet18()
     main = [n for n, m in module.named_modules() if isinstance(m, nn.Conv2d | nn.Linear)]
@@ -59,6 +60,7 @@ def test_vgg16_has_its_convolutions_and_one_linear_layer():
         assert module(torch.from_numpy(IMAGES[:1])).shape == (1, 10)
 
 
+@pytest.mark.slow
 def test_samples_of_resnet18_do_not_see_each_other_even_in_training():
     module = cifar_resnet18().train()
     data = torch.from_numpy(IMAGES[:3, :, :16, :16])
@@ -67,6 +69,7 @@ def test_samples_of_resnet18_do_not_see_each_other_even_in_training():
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_weight_standardization_makes_the_scale_of_filters_irrelevant():
     torch.manual_seed(0)
     convolution = cifar_resnet18().conv1

@@ -75,6 +75,7 @@ def shown(value, digits):
     return f"{value:.{digits}f}".lstrip("0")
 
 
+@pytest.mark.slow
 def test_the_guide_says_of_the_default_what_was_measured():
     text = " ".join((calibrator_choice.PAGE.parent / "calibrators.rst").read_text().split())
     rows, auto, before, found = summaries_of_calibrators()
@@ -97,6 +98,7 @@ def test_the_guide_says_of_the_default_what_was_measured():
     assert f"can change predictions lose it in {least} or more." in text
 
 
+@pytest.mark.slow
 def test_readme_says_of_the_default_what_was_measured(repository):
     text = " ".join((repository / "README.md").read_text().split())
     rows, auto, _, found = summaries_of_calibrators()

@@ -28,6 +28,7 @@ def test_one_small_change_at_a_time(source, expected):
     assert lines(source) == expected
 
 
+@pytest.mark.slow
 def test_every_mutant_is_another_program(repository):
     source = (repository / "skcalib" / "losses" / "_ranking.py").read_text()
     found = lines(source)

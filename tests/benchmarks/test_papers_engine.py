@@ -52,6 +52,7 @@ def _task(seed, n=40):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_second_call_trains_nothing_and_reported_seeds_choose_nothing(tmp_path):
     made = []
 
@@ -76,6 +77,7 @@ def test_a_second_call_trains_nothing_and_reported_seeds_choose_nothing(tmp_path
     assert len(focal["last"]["accuracy"]) == 4
 
 
+@pytest.mark.slow
 def test_a_replication_has_the_options_of_the_results_and_chooses_nothing(tmp_path):
     known = {"toy": {"focal": {"last": {"options": {"gamma": 4.0}}}}}
     records = Records(tmp_path / "runs.jsonl", settings=known, only={("toy", "focal")})
@@ -88,6 +90,7 @@ def test_a_replication_has_the_options_of_the_results_and_chooses_nothing(tmp_pa
     assert collected(records, Part(run=None))["toy"]["focal"]["last"]["options"] == {"gamma": 4.0}
 
 
+@pytest.mark.slow
 def test_all_candidates_of_a_sensitivity_are_kept_and_a_measured_number_of_many_names(tmp_path):
     records = Records(tmp_path / "runs.jsonl")
     settings = Settings(n_epochs=1, batch_size=10)
@@ -103,6 +106,7 @@ def test_all_candidates_of_a_sensitivity_are_kept_and_a_measured_number_of_many_
     assert settings["flips"]["b"]["last"]["AUROC"] == [0.1235] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", ["rmd", pytest.param("gra", marks=pytest.mark.long)])
 def test_settings_in_full_train(study, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
@@ -179,6 +183,7 @@ def test_images_out_of_distribution_have_the_size_of_the_others():
         assert images.dtype == np.uint8
 
 
+@pytest.mark.slow
 def test_stopped_logits_are_those_of_the_epoch_that_stopped():
     task = _task(0)
     plan = CE.plan(task)
@@ -206,6 +211,7 @@ def few_images(monkeypatch):
     return prio_images.Images(None)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The temperature is at its upper bound")
 @pytest.mark.parametrize("name", ["cross-entropy", "random samples", "cross-entropy, target"])
 def test_after_two_epochs_a_guide_chooses_the_images_of_an_epoch(
@@ -230,6 +236,7 @@ def test_after_two_epochs_a_guide_chooses_the_images_of_an_epoch(
     assert 0 <= row["points"]["last"]["accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_a_target_is_trained_once_and_kept(few_images, tmp_path):
     settings, task = replace(prio_images.SETTINGS, n_epochs=2), few_images.task(0)
     entropies = prio_images.target_entropies(tmp_path, task, settings)

@@ -85,6 +85,7 @@ def test_layers_are_read_before_their_activation():
     np.testing.assert_allclose(layers[-1].sum(axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_network_trained_for_no_margin_has_less_of_it(monkeypatch):
     monkeypatch.setattr(depth, "N_DESCENDED", 200)
     brief = {

@@ -251,6 +251,7 @@ def test_example_difficulty_has_the_rates_and_steps_of_its_table(dataset, n_imag
         assert full_depth.epochs_for_flips(_options(dataset=dataset), "mlp") == 2 * n_epochs
 
 
+@pytest.mark.slow
 def test_networks_of_example_difficulty_are_those_printed():
     mlp, vgg = PERCEPTRON(10), full_depth.NETWORKS["vgg16"](10)
     widths = [m.out_features for m in mlp.modules() if isinstance(m, torch.nn.Linear)]

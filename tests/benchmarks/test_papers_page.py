@@ -24,12 +24,14 @@ def rendered():
     return page.render()
 
 
+@pytest.mark.slow
 def test_tables_plots_and_claims_are_those_of_the_results(rendered):
     # "python -m benchmarks.papers page" writes them anew.
     written = {name: (DOCS / "evidence" / name).read_text() for name in rendered}
     assert [name for name in rendered if written[name] != rendered[name]] == []
 
 
+@pytest.mark.slow
 def test_every_part_is_on_a_page_and_nothing_else_is_included(rendered):
     included = [
         Path(name).name

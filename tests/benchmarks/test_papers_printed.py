@@ -131,6 +131,7 @@ def test_the_effect_is_the_smallest_gain_and_a_loss_of_the_paper_is_none():
     assert printed.text() == "Table 0: a 4 → 1 (-75 %), b 2 → 1.8 (-10 %), c 1 → 1.5 (+50 %)"
 
 
+@pytest.mark.slow
 def test_a_relative_change_has_the_interval_of_a_linearized_ratio():
     rng = np.random.default_rng(0)
     other = rng.normal(5, 0.3, 2000)
@@ -153,6 +154,7 @@ def test_a_relative_change_has_the_interval_of_a_linearized_ratio():
     assert 0.92 < np.mean(held) < 0.98
 
 
+@pytest.mark.slow
 def test_calibration_errors_with_a_figure_are_judged_in_percent_of_the_rival():
     for paper, claim in CLAIMS:
         found = judge(claim, settings_of(claim.part))

@@ -66,6 +66,7 @@ def test_what_is_missing_is_said_in_one_sentence(arguments, message, tmp_path, c
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_stand_in_has_what_every_part_reads(tmp_path):
     quick.write_stand_in(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == set(needs.FILES)

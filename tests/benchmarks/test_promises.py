@@ -201,6 +201,7 @@ def test_lower_ends_hold_with_more_bins_than_the_samples_fill():
         assert below[20] <= most < 0.8 < below[0]
 
 
+@pytest.mark.slow
 def test_fine_bins_are_measured_as_the_file_says(monkeypatch):
     monkeypatch.setattr(fine_bins, "PER_BIN", (0.5,))
     monkeypatch.setattr(fine_bins, "LARGER", (0, 20))
@@ -230,6 +231,7 @@ def test_errors_of_written_decimals_are_found_as_the_guide_says():
     assert f"misses halved odds in {missed} of 40 streams" in text
 
 
+@pytest.mark.slow
 def test_written_decimals_are_measured_as_the_file_says(monkeypatch):
     monkeypatch.setattr(written_decimals, "DAYS", 6)
     monkeypatch.setattr(written_decimals, "POPULATIONS", {
@@ -252,6 +254,7 @@ def test_promises_hold_where_groups_are_told():
             assert line["broken"] > 0.8
 
 
+@pytest.mark.slow
 def test_dependence_is_measured_as_the_file_says(monkeypatch):
     monkeypatch.setattr(dependence, "LIMITS", {"test": 0.05, "answers, frozen": 0.1})
     rows = list(dependence.records(draws=12))

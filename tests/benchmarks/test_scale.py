@@ -47,6 +47,7 @@ def test_lines_of_the_picture_go_on_as_the_measured_ones_end(row):
     assert np.polyfit(n, t, 1)[0] == pytest.approx(row["power"], abs=0.15)
 
 
+@pytest.mark.slow
 def test_results_can_be_drawn(tmp_path):
     draw(ROWS, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
@@ -63,6 +64,7 @@ def test_the_guide_has_the_table_of_many_rows():
         assert by_path[name]["megabytes"] < 100
 
 
+@pytest.mark.slow
 def test_parts_of_many_rows_run(tmp_path):
     write(tmp_path, 3000)
     assert sums(tmp_path).sums_[0].sum() == 3000

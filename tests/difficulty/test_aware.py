@@ -119,6 +119,7 @@ def test_weighing_down_withstands_wrong_labels():
     assert plain > score["up"]
 
 
+@pytest.mark.slow
 def test_grid_search_sees_training_folds_alone(data):
     X, y = data
     pipeline = Pipeline(
@@ -177,6 +178,7 @@ class CountingEmbedder(FunctionTransformer):
         return np.asarray(X) * 2.0
 
 
+@pytest.mark.slow
 def test_embedding_is_cached_across_a_grid_over_temperature(data, tmp_path):
     X, y = data
     log = tmp_path / "calls"

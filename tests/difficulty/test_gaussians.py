@@ -77,6 +77,7 @@ def test_first_row_far_out():
     _check(_fitted(X.astype(np.float32), y), X.astype(np.float32), y, 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[300], [1] * 300, [7, 100, 1, 192], [150, 150]])
 def test_any_chunking_and_order(sizes):
     X, y = _data()

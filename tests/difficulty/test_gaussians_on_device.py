@@ -59,6 +59,7 @@ def test_equal_those_of_arrays(device, dtype, rtol, weighted, options):
     )
 
 
+@pytest.mark.slow
 def test_samples_do_not_go_to_the_host(device, trips):
     X, y = _data(n=4000)
     tensor = torch.tensor(X, device=device, requires_grad=True)

@@ -95,6 +95,7 @@ def test_close_samples_keep_their_digits(algorithm, offset):
     np.testing.assert_allclose(scorer.difficulty(train), reference, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_frames_pipelines_pickles():
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(rng.normal(size=(50, 3)), columns=list("abc"))

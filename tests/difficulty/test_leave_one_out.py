@@ -38,6 +38,7 @@ def _close(actual, expected, tolerance=1e-10):
     np.testing.assert_allclose(actual[finite], expected[finite], rtol=0, atol=tolerance * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The samples are too few")
 @pytest.mark.parametrize("apart", [1e-3, 0.3, 30.0])
 @pytest.mark.parametrize("relative", [True, False])
@@ -49,6 +50,7 @@ def test_classes_near_and_far_from_one_another(apart, relative):
     _close(scorer.leave_one_out_transform(X, y), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The samples are too few")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("relative", [True, False])
@@ -73,6 +75,7 @@ def test_a_feature_that_one_sample_alone_varies_in_is_ignored_without_it():
     _close(scorer.leave_one_out_transform(X, y), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* have a single sample:skcalib.utils.SkcalibWarning")
 def test_classes_of_one_and_of_two_samples():
     X, y, _ = _data(30, 4, 3)
@@ -180,6 +183,7 @@ def test_a_sample_is_harder_without_itself():
     assert (scorer.leave_one_out_difficulty(X, y) > scorer.difficulty(X, y)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_difficulty_of_the_fit_leaves_out(weighted):
     X, y, rng = _data(40, 5, 3)

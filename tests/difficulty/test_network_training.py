@@ -38,6 +38,7 @@ def untrained_labels(net, X, y, seed):
     return hidden.argmax(axis=1)
 
 
+@pytest.mark.slow
 def test_mlp_goes_through_the_epochs_of_fit(data):
     X, y = data
     net = MLPClassifier((8, 4), max_iter=200, tol=0.01, n_iter_no_change=3, **PLAIN)
@@ -70,6 +71,7 @@ def test_epochs_that_cannot_be_observed(data, options):
     assert net.predict(X).shape == (60,)
 
 
+@pytest.mark.slow
 def test_weights_and_pipelines_reach_the_network(data):
     X, y = data
     net = MLPClassifier((8,), max_iter=30, tol=0.0, n_iter_no_change=30, **PLAIN)
@@ -83,6 +85,7 @@ def test_weights_and_pipelines_reach_the_network(data):
     assert not (history[-1] == 0).any()  # Class 0 weighs nothing.
 
 
+@pytest.mark.slow
 def test_pipelines_may_be_nested_and_have_a_memory(data, tmp_path):
     X, y = data
     net = MLPClassifier((8,), max_iter=10, tol=0.0, n_iter_no_change=30, **PLAIN)

@@ -63,6 +63,7 @@ def test_module_is_read_before_the_activation(data):
     )
 
 
+@pytest.mark.slow
 def test_batch_size_does_not_matter(data):
     X, y = data
     depths = [
@@ -260,6 +261,7 @@ def test_a_network_that_is_not_trained_is_noticed(data):
         scorer.fit(X, answers)
 
 
+@pytest.mark.slow
 def test_of_many_samples_a_thousand_at_most_are_asked():
     X = np.zeros((3003, 4), dtype=np.float32)
     y = np.arange(3003) // 1502

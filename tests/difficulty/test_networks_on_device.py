@@ -209,6 +209,7 @@ def test_networks_of_scikit_learn_and_pipelines_read_arrays(device, data):
     assert scorer.probes_[1].search.train_.device.type == device
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_study_of_tensors_is_that_of_arrays(device, data, tmp_path, dtype):
     from skcalib.nets import MLP, CalibratedNetClassifier

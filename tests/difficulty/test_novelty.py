@@ -126,6 +126,7 @@ def test_a_row_is_left_out_with_all_of_its_weight(relative):
     assert equal.offset_ == pytest.approx(one.offset_, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["weights", "groups"])
 def test_weights_and_groups_keep_false_alarms_as_rare(kind):
     # With copies that remain, 31 % of new samples are outliers; with five folds of groups, 1 %.
@@ -143,6 +144,7 @@ def test_weights_and_groups_keep_false_alarms_as_rare(kind):
     assert 0.02 < np.mean(rates) < 0.07
 
 
+@pytest.mark.slow
 def test_a_pipeline_embeds_then_scores():
     weight = np.random.default_rng(0).random(150)
     embed = make_pipeline(StandardScaler(), PCA(2, random_state=0))
@@ -245,6 +247,7 @@ def test_false_alarms_are_as_promised(scorer, n_classes, per_class, d):
     assert abs(np.mean(rates) - 0.05) < 0.024
 
 
+@pytest.mark.slow
 def test_leaving_out_in_closed_form_is_a_fit_without_the_sample():
     rows = np.arange(0, 150, 3)
     for scorer in (RMDScorer(), KNNScorer(n_neighbors=2)):

@@ -64,6 +64,7 @@ def test_planted_groups_land_in_their_corners(study):
     assert table["consensus_consistency"].mean()["mislabeled"] > 0.9
 
 
+@pytest.mark.slow
 def test_profile_equals_loops_over_the_repeats(study):
     profiler, y, _ = study
     profile = profiler.profile_
@@ -133,6 +134,7 @@ def test_classifier_pipeline_frame_and_text_labels(blobs):
         bare.fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_group_is_held_out_whole_or_not_at_all(blobs):
     X, y = blobs
     groups = np.array(["a", "b", "c", "d", "e"])[np.arange(len(y)) // 3 % 5]
@@ -145,6 +147,7 @@ def test_a_group_is_held_out_whole_or_not_at_all(blobs):
         small(test_size=5).fit(X, y, groups=groups)
 
 
+@pytest.mark.slow
 def test_default_probes_and_unobserved_epochs(blobs):
     X, y = blobs
     net = MLPClassifier((4,), early_stopping=True, tol=1e9, n_iter_no_change=2)
@@ -220,6 +223,7 @@ def test_probes_on_some_of_the_training_samples(blobs, monkeypatch):
     assert np.isclose(some.depth_, whole.depth_, equal_nan=True).mean() > 0.5
 
 
+@pytest.mark.slow
 def test_skorch_net(blobs):
     pytest.importorskip("torch")
     from skcalib.nets import MLP, CalibratedNetClassifier
@@ -267,6 +271,7 @@ def test_bad_parameters(blobs, options, error, message):
         small().set_params(**options).fit(*blobs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held_out", [True, False])
 def test_agreement_of_the_probes_layer_by_layer(blobs, held_out):
     X, y = blobs
@@ -297,6 +302,7 @@ def test_agreement_of_the_probes_layer_by_layer(blobs, held_out):
         profiler.layer_agreement(names, n_closest=0)
 
 
+@pytest.mark.slow
 def test_confidence_of_the_probes_layer_by_layer(study):
     profiler, y, _ = study
     X, profile = planted()[0], profiler.profile_

@@ -76,6 +76,7 @@ def flip_a_bit(path):
     path.write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -116,6 +117,7 @@ def test_another_study_in_the_same_folder_is_run(blobs, tmp_path, change, traine
     assert_same(profiler, profiler.set_params(folder=None).fit(X, y, weight))
 
 
+@pytest.mark.slow
 def test_the_layout_of_X_does_not_matter(blobs, tmp_path, expected, trained):
     X, y = blobs
     small(folder=tmp_path).fit(X, y)

@@ -160,6 +160,7 @@ def test_far_samples_may_come_first_in_a_float32_stream(size, distance, unit):
         assert error < (2e-4 if distance == 1e2 else 4e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_chunks")
 def test_far_samples_may_come_first_in_one_float32_fit():
     X, y = _data(20_000)

@@ -38,6 +38,7 @@ def loop_forgetting(history, y):
     return np.array(events, dtype=float)
 
 
+@pytest.mark.slow
 @given(histories, st.integers(0, 2**16))
 @settings(max_examples=60)
 def test_functions_of_predictions_equal_loops(history, seed):

@@ -31,6 +31,7 @@ def loop(votes, y, mask):
     )
 
 
+@pytest.mark.slow
 @given(st.integers(1, 7), st.integers(1, 6), st.integers(0, 2**16), st.booleans())
 @settings(max_examples=80)
 def test_equals_counting_row_by_row(n_models, n_samples, seed, masked):

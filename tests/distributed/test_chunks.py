@@ -202,6 +202,7 @@ def test_select_takes_the_same_samples(criterion, sampling, estimator):
 
 
 # dask.dataframe calls pandas in a way that pandas 3 announces to end.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning")
 @pytest.mark.parametrize("target", ["zarr", "parquet"])
 def test_zarr_in_and_zarr_or_parquet_out(tmp_path, target):

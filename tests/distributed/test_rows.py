@@ -127,6 +127,7 @@ def test_fitted_models_serve_chunks(model):
         check_lazy(getattr(model, name), X)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_said_before_it_is_computed():
     calibrator = posthoc.TemperatureScaling().fit(LOGITS, Y)
     with pytest.raises(ValueError, match="X has 2 features"):

@@ -50,6 +50,7 @@ def test_estimator_checks(check, build):
     check("embedder", build())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_host")  # a GPU rounds by the size of the batch
 def test_batches_workers_and_order_do_not_change_a_row(build, images, files):
     want = build().transform(images)
@@ -95,6 +96,7 @@ def test_the_limit_of_pixels_holds_in_every_process(num_workers, build, files, m
         build(num_workers=num_workers).transform(files)
 
 
+@pytest.mark.slow
 def test_views(build, images):
     plain = build()
     assert_array_equal(plain.transform_views(images), plain.transform(images)[None])
@@ -112,6 +114,7 @@ def test_views(build, images):
     assert np.abs(other - two).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_half_precision(build, images):
     want = build().transform(images)
     for precision in ("bfloat16", "float16"):
@@ -139,6 +142,7 @@ def test_nothing_is_loaded_before_it_is_needed(build, images, monkeypatch):
     assert len(embedder.transform(images)) == 7
 
 
+@pytest.mark.slow
 def test_the_model_is_not_pickled_and_not_cloned(build, images):
     embedder = build()
     want = embedder.transform(images)
@@ -148,6 +152,7 @@ def test_the_model_is_not_pickled_and_not_cloned(build, images):
     assert "_loaded" not in vars(clone(embedder))
 
 
+@pytest.mark.slow
 def test_the_model_follows_its_parameters(build, images):
     embedder = build()
     first = embedder.transform(images)
@@ -169,6 +174,7 @@ def test_random_weights_are_seeded_and_the_generator_is_left_alone(build, images
     assert np.abs(other - first).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_names_and_frames(build, images, files):
     embedder = build().set_output(transform="pandas")
     names = embedder.get_feature_names_out()
@@ -183,6 +189,7 @@ def test_names_and_frames(build, images, files):
     assert len(size) == len(names)
 
 
+@pytest.mark.slow
 def test_in_a_column_transformer(build, images, files):
     X = pd.DataFrame({"file": files, "age": np.arange(7.0)})
     want = build().transform(images)
@@ -192,6 +199,7 @@ def test_in_a_column_transformer(build, images, files):
         assert both.get_feature_names_out()[-1] == "remainder__age"
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_under_cross_validation(build, images):
     pictures = [Image.fromarray(image) for image in images]
     y = np.array([0, 1, 0, 1, 0, 1, 0])

@@ -486,6 +486,7 @@ def test_a_net_that_cannot_be_pickled_is_copied_all_the_same():
     assert_array_equal(copied.module[0].weight.detach(), module[0].weight.detach())
 
 
+@pytest.mark.slow
 def test_a_pipeline_with_memory_finds_what_it_has_computed(tmp_path):
     module = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
     embedder = LayerEmbedder(module, "0")

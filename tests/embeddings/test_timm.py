@@ -46,6 +46,7 @@ def test_a_file_without_a_classifier(small_timm, images, tmp_path):
     assert_allclose(got, _own_forward(model, preprocess, images), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_host")
 def test_random_weights_equal_the_seeded_library(images):
     with torch.random.fork_rng():
@@ -57,6 +58,7 @@ def test_random_weights_equal_the_seeded_library(images):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_host")
 def test_a_tag_decides_the_preprocessing(small_timm, images, tmp_path):
     """A file of weights under a name with a tag."""
@@ -170,6 +172,7 @@ def test_unknown_models_and_weights(name, pretrained, message, images):
         TimmEmbedder(name, pretrained).transform(images)
 
 
+@pytest.mark.slow
 def test_weights_that_do_not_fit(small_timm, images, tmp_path):
     """A missing layer, a layer too many and another architecture: timm itself would go on."""
     name, path, _, _ = small_timm

@@ -76,6 +76,7 @@ def test_base_models_fitted_to_votes_and_base_models_are_better():
     assert loss[1] < 0.9 * loss[0]
 
 
+@pytest.mark.slow
 def test_annotators_are_ranked_and_their_intervals_hold(fitted):
     finder, votes, skill = fitted
     table = finder.annotators_
@@ -85,6 +86,7 @@ def test_annotators_are_ranked_and_their_intervals_hold(fitted):
     assert holds.sum() >= 10
 
 
+@pytest.mark.slow
 def test_every_vote_has_the_probability_of_its_class(fitted):
     finder, votes, _ = fitted
     said = ~np.isnan(votes)
@@ -176,6 +178,7 @@ def test_samples_without_votes_are_judged_by_the_others(digits):
     assert np.isnan(finder.issues_["agreement"][::8]).all()
 
 
+@pytest.mark.slow
 def test_probabilities_at_hand_are_a_judge(digits, fitted):
     X, y = digits
     _, votes, _ = fitted
@@ -218,6 +221,7 @@ def test_the_gain_of_one_more_vote_is_the_rise_of_the_fraction_right():
     assert np.mean(risen) > 0.02
 
 
+@pytest.mark.slow
 def test_checks_correct_what_the_votes_say(digits):
     X, y = digits
     votes, _ = crowd(y)
@@ -233,6 +237,7 @@ def test_checks_correct_what_the_votes_say(digits):
     assert X.shape[0] == len(finder.issues_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_votes", [2, 4])
 def test_people_of_one_mind_are_believed(n_votes):
     y = np.arange(60) % 3
@@ -509,6 +514,7 @@ def test_boolean_votes_stay_boolean():
     assert finder.issues_["suggested_label"].tolist() == [1, 0, 1, 0]
 
 
+@pytest.mark.slow
 def test_numbers_of_votes_are_read_or_refused():
     true = np.repeat([0, 1, 2], 30)
     counts = np.random.default_rng(0).multinomial(5, 0.1 + 0.7 * np.eye(3)[true])

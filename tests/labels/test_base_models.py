@@ -193,6 +193,7 @@ def test_groups_of_probabilities_at_hand_are_refused():
         LabelIssueFinder("precomputed").fit(np.eye(3)[y], y, groups=y)
 
 
+@pytest.mark.slow
 def test_samples_that_no_fold_can_learn_from():
     # Out of fold, a single sample of one of two classes leaves one class to learn.
     X = np.array([[0.0, 1.0], [3.0, 1.2], [3.1, 0.9], [2.9, 1.1]])

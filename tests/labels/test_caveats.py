@@ -53,6 +53,7 @@ def test_right_labels_of_calibrated_base_models_are_left_alone():
         assert not finder.caveats_
 
 
+@pytest.mark.slow
 def test_noise_has_to_earn_its_number():
     proba, labels = _probabilities(60, 3.0, 3)
     given, _ = flip_labels(labels, fraction=0.2, random_state=0)

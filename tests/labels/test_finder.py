@@ -403,6 +403,7 @@ def test_transformers_of_a_pipeline_run_once():
     assert not hasattr(pipe[-1], "classes_")
 
 
+@pytest.mark.slow
 def test_estimator_is_fitted_to_the_suggested_labels():
     given, _ = flip_labels(Y, fraction=0.2, random_state=0)
     finder = LabelIssueFinder(_scorer(), noise="random", n_refits=1).fit(X, given)

@@ -121,6 +121,7 @@ def _noise_of_a_class():
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_class_dependent_noise_is_found_where_there_are_some():
     distances, codes, _ = _sample(1500, 4, matrix=_noise_of_a_class())
     choice = choose_noise_model(_likelihood(distances, codes), ("class-dependent",), compare=True)
@@ -163,6 +164,7 @@ def test_class_dependent_noise_wins_by_chance_seldom():
     assert out <= 2
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_the_profile_likelihood():
     distances, codes, _ = _sample(500, scale=2.0)
     only = [distances[0], np.zeros((1, 3))]

@@ -272,6 +272,7 @@ def test_a_person_who_copies_another_is_named_and_counts_for_less(repeated):
     assert held.sum() >= 4
 
 
+@pytest.mark.slow
 def test_the_rate_of_wrong_labels_may_be_that_of_twice_as_many_shared_errors():
     # In a fifth of the samples votes say no more than their fractions; it may be in two fifths.
     rng, n = np.random.default_rng(5), 120
@@ -288,6 +289,7 @@ def test_the_rate_of_wrong_labels_may_be_that_of_twice_as_many_shared_errors():
     assert low < finder.noise_rate_ < high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("part", "repeated"), [(0.3, 0.9), (1.0, 0.9), (1.0, 1.0)])
 def test_of_four_people_who_copies_is_named_only_if_all_is_copied(part, repeated):
     # Two copy; unless all their votes are the same, the other two may do so as well.
@@ -306,6 +308,7 @@ def test_of_four_people_who_copies_is_named_only_if_all_is_copied(part, repeated
     assert pairs["high"][0] > 0.95
 
 
+@pytest.mark.slow
 def test_boolean_votes_stay_boolean_beside_labels():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3))
@@ -325,6 +328,7 @@ def test_boolean_votes_stay_boolean_beside_labels():
     assert first.update_with_checks(rows, true[rows]).n_checks_ == 20
 
 
+@pytest.mark.slow
 def test_a_majority_that_the_checks_prefer_is_a_caveat():
     # Three annotators near chance may outvote two who are nearly always right.
     rng = np.random.default_rng(0)

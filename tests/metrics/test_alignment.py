@@ -424,6 +424,7 @@ class TestWhoWarns:
         report = CalibrationReport.from_predictions(pd.Series(y, index), moved)
         only(report.results_["alignment"], "y_proba.loc[y_true.index]")
 
+    @pytest.mark.slow
     def test_groups_that_err_together_are_no_evidence(self):
         # Ten patients of two classes, a model that knows nothing of them: by chance it may be
         # wrong of most patients, and of all their samples.

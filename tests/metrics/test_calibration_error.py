@@ -31,6 +31,7 @@ def naive_error(confidence, correct, weight, edges, norm):
     return {"l1": total, "l2": squares**0.5, "max": max(gaps)}[norm]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
 @pytest.mark.parametrize("weighted", [False, True])
 @settings(max_examples=20)
@@ -139,6 +140,7 @@ def test_empty_bins_are_nan_in_the_curve():
     np.testing.assert_allclose(curve.prob_pred, [np.nan] * 3 + [0.85])
 
 
+@pytest.mark.slow
 def test_no_copy_of_the_input():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(100), size=100_000).astype(np.float32)

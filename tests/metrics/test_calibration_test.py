@@ -33,6 +33,7 @@ def exact_pvalue(y, proba, metric):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [expected_calibration_error, ks_calibration_error])
 @pytest.mark.parametrize("y", [(0, 0, 1, 1), (1, 1, 1, 1), (0, 1, 0, 0)])
 def test_pvalue_is_the_sum_over_all_outcomes(metric, y):
@@ -43,6 +44,7 @@ def test_pvalue_is_the_sum_over_all_outcomes(metric, y):
     assert found.pvalue == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
 
 
+@pytest.mark.slow
 def test_all_columns_are_drawn_for_a_metric_of_all_columns():
     proba = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.4, 0.4, 0.2]])
     y = [2, 0, 1, 0]
@@ -80,6 +82,7 @@ def test_pvalue_counts_what_was_observed():
     assert calibration_test([1], [0.5], n_resamples=99) == (0.5, 1.0)
 
 
+@pytest.mark.slow
 def test_outcomes_of_equal_error_count_whatever_the_rounding():
     # Eight samples of one probability: a draw with as many ones has the same error, in whatever
     # order its sums were taken.

@@ -9,6 +9,7 @@ from skcalib.metrics import classwise_calibration_error, expected_calibration_er
 from skcalib.utils import _numeric
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("weighted", [False, True])
 @settings(max_examples=25)
@@ -73,6 +74,7 @@ def test_sees_what_the_top_label_does_not():
     assert classwise_calibration_error(y, proba) == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_no_copy_of_the_input():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(100), size=100_000).astype(np.float32)

@@ -286,6 +286,7 @@ def by_name(name, **options):
     return own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "options"),
     [
@@ -313,6 +314,7 @@ def test_means_of_losses_are_what_the_metric_gives_for_every_resample(metric, op
         np.testing.assert_allclose(fast[name], slow[name], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_known_mean_is_evaluated_once_a_model(monkeypatch):
     calls = []
 

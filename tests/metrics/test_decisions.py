@@ -120,6 +120,7 @@ def test_regret_of_all_costs_is_the_miscalibration_of_the_brier_score():
     assert regret == pytest.approx(score_decomposition(y, proba).miscalibration, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_and_band_of_patients_with_two_visits():
     """The full simulation is in the guide; here a quick one."""
     grid = np.arange(2, 61, 4) / 100

@@ -160,6 +160,7 @@ def test_a_block_of_positives_alone_costs_nothing_whatever_the_weights():
     assert parts.discrimination == parts.uncertainty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["brier", "log_loss"])
 def test_many_classes_are_each_decomposed_against_the_rest(rule):
     y, proba, _ = sample(n=3000, k=70, levels=200)

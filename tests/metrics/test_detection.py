@@ -26,6 +26,7 @@ def test_against_the_roc_curve(tpr, weighted):
     assert fpr_at_tpr(y, score, tpr=tpr, sample_weight=weight) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=2, max_size=12),

@@ -57,6 +57,7 @@ def test_evidence_is_the_mean_return_of_all_maps(n_classes):
     assert pvalue == pytest.approx(min(1, 1 / expected), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_bets_are_fair_over_all_labels_that_could_have_been(n_classes):
     """The promise itself: the mean of the e-value is 1 where the probabilities are right."""

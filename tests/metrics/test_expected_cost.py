@@ -89,6 +89,7 @@ def test_rows_of_the_summary():
     assert table["low"][1] < table["predicted"][1] < table["high"][1]
 
 
+@pytest.mark.slow
 def test_interval_of_what_miscalibration_costs():
     rng = np.random.default_rng(0)
     risk = rng.beta(1, 9, 4000)
@@ -124,6 +125,7 @@ def test_intervals_hold_the_true_costs_of_rare_large_losses(n_draws):
     assert sum(holds) >= binom.ppf(0.03, n_draws, 0.95)
 
 
+@pytest.mark.slow
 def test_a_score_for_a_search():
     X, y = load_iris(return_X_y=True)
     scorer = get_scorer("neg_expected_cost", costs=COSTS)

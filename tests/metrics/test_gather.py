@@ -66,6 +66,7 @@ def test_every_process_has_the_sum_of_both(processes, case):
     assert parts[0].result() != pytest.approx(total.result(), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_what_does_not_add_up_is_an_error_everywhere(processes):
     for found in processes:
         assert "Only accumulators with the same" in found[2]

@@ -57,6 +57,7 @@ def test_weights_count_samples_where_the_metric_counts_them(data):
         assert line["error"] == pytest.approx(error)
 
 
+@pytest.mark.slow
 def test_one_group_is_the_whole(data):
     y, proba, _ = data
     run = {"n_resamples": 800, "random_state": 0}

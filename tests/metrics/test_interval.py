@@ -89,6 +89,7 @@ def test_sums_over_cells_are_the_metric(data, metric, options, weighted):
         same(found.error.by_chance(seeds), anew.by_chance(seeds))
 
 
+@pytest.mark.slow
 def test_labels_by_chance_compare_with_the_smooth_error_as_their_own_errors_do(data):
     y, proba, _ = data
     found = Resampled.of(smooth_calibration_error, {}, y, proba)
@@ -104,6 +105,7 @@ def test_labels_by_chance_compare_with_the_smooth_error_as_their_own_errors_do(d
     assert 10 < exceeds.sum() < 30
 
 
+@pytest.mark.slow
 def test_interval_of_a_naive_inversion():
     rng = np.random.default_rng(3)
     p = rng.uniform(size=300)
@@ -299,6 +301,7 @@ def test_luck_does_not_lower_the_upper_end():
         assert high >= 0.95 * np.median(errors)
 
 
+@pytest.mark.slow
 def test_groups_are_resampled_as_a_whole():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=400)
@@ -368,6 +371,7 @@ def test_defaults_are_those_of_the_metric(data, monkeypatch):
     assert changed == run(n_bins=3) != run()
 
 
+@pytest.mark.slow
 def test_metric_of_the_user(data):
     y, proba, _ = data
 
@@ -517,6 +521,7 @@ def test_other_samples_are_drawn_one_by_one(data, given, monkeypatch):
     assert resampled.alone().error is resampled.error
 
 
+@pytest.mark.slow
 def test_the_interval_of_many_classes_keeps_few_copies_of_the_probabilities():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(200, 0.1), size=2000).astype(np.float32)

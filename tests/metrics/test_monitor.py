@@ -253,6 +253,7 @@ def test_rows_that_were_divided_by_their_sum_are_rounded_ones():
         CalibrationMonitor(labels=range(3)).update([0, 1], [[0.5, 0.2, 0.2], [0.2, 0.3, 0.5]])
 
 
+@pytest.mark.slow
 def test_exact_and_rounded_steps_of_groups_are_kept_as_text():
     steps = [*rounded(2), *days(2), *rounded(2, decimals=3)]
     by = np.array(["a", "b"])[np.arange(200) % 2]
@@ -272,6 +273,7 @@ def test_exact_and_rounded_steps_of_groups_are_kept_as_text():
     assert monitor.evidence() == monitored(days(2)).evidence()
 
 
+@pytest.mark.slow
 def test_threads_lose_no_step():
     batches = list(days(60, n=40))
     monitor = CalibrationMonitor()

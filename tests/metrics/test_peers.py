@@ -145,6 +145,7 @@ def test_probmetrics():
     assert ks_calibration_error(y, p) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_torchmetrics_gives_certain_predictions_a_bin_beyond_the_last(multiclass):
     y, proba = np.array([0, 0, 0, 1]), np.array([[0.97, 0.03], [1, 0], [1, 0], [1, 0]])
     assert multiclass(y, proba, n_bins=10) == pytest.approx(0.2575)
@@ -164,6 +165,7 @@ def test_torchmetrics_stops_counting_in_float32():
     assert expected_calibration_error(y, p) == pytest.approx(0.02, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_torchmetrics_takes_rounding_for_logits(multiclass):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(4, 0.1), size=500).astype(np.float32)

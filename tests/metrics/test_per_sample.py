@@ -98,6 +98,7 @@ def test_entropy_of_what_rounding_leaves_outside_the_simplex_is_not_negative():
     assert (entropy >= 0).all()
 
 
+@pytest.mark.slow
 @given(
     hnp.arrays(
         np.float64,

@@ -85,6 +85,7 @@ def test_half_precision_counts_as_single_and_double_stays_double(data):
     assert refined_log_loss(y, tiny) == pytest.approx(best.fun, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 8])
 def test_many_samples_are_read_twice_for_the_least_loss(n_classes):
     looks = []

@@ -87,6 +87,7 @@ def test_options_reach_the_metric(iris, model):
     assert value == -expected_calibration_error(y, model.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_grid_search_and_several_metrics_at_once(iris):
     scoring = {
         "ece": get_scorer("neg_expected_calibration_error"),

@@ -44,6 +44,7 @@ def mean_over_orders(confidence, wrong):
     return np.mean(values)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6),

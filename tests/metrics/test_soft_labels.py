@@ -34,6 +34,7 @@ def as_rows(shares):
     return np.nonzero(shares)[0], np.nonzero(shares)[1], shares[shares > 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metric", [expected_calibration_error, classwise_calibration_error, smooth_calibration_error]
 )

@@ -128,6 +128,7 @@ def test_what_is_written_is_read():
         use(found)
 
 
+@pytest.mark.slow
 def test_mutated_states_are_refused_or_serve():
     assert check_mutations(600) > 400
 
@@ -147,6 +148,7 @@ def test_text_of_another_kind(kind, text):
     assert len(str(caught.value)) <= 500
 
 
+@pytest.mark.slow
 def test_mutated_states_of_the_command(tmp_path, capsys):
     lines = [f"{k % 2},{0.2 + 0.6 * (k % 3 == 0)}" for k in range(40)]
     (tmp_path / "p.csv").write_text("\n".join(["label,p_1", *lines]))

@@ -86,6 +86,7 @@ def test_values_by_definition(weighted):
             assert row["value"] == pytest.approx(repeated[name]["value"], abs=1e-9), name
 
 
+@pytest.mark.slow
 def test_logistic_recalibration_is_that_of_statsmodels():
     sm = pytest.importorskip("statsmodels.api")
     y, proba = sample()
@@ -97,6 +98,7 @@ def test_logistic_recalibration_is_that_of_statsmodels():
     assert found["slope"]["value"] == pytest.approx(both.params[1])
 
 
+@pytest.mark.slow
 def test_intervals_of_intercept_and_slope_are_those_of_leaving_out_groups():
     y, proba = sample(120)
     group = np.arange(120) // 3
@@ -139,6 +141,7 @@ def test_groups_of_copies_are_one_sample_and_the_scale_of_weights_is_free():
                 assert other[name][column] == pytest.approx(row[column], abs=1e-6), name
 
 
+@pytest.mark.slow
 def test_classes_of_several_against_the_rest():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 200)

@@ -105,6 +105,7 @@ def test_refinement_is_the_log_loss_after_the_best_temperature(use_caching):
     assert net.history[-1, "train_refined_log_loss"] > 0
 
 
+@pytest.mark.slow
 def test_early_stopping_by_refinement_goes_back_to_the_best_epoch():
     stop = EarlyStopping(
         monitor="valid_refined_log_loss", patience=10, threshold=0, load_best=True

@@ -42,6 +42,7 @@ def test_a_class_without_samples_takes_no_weight_from_the_others():
     assert (found[Y == 0] == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", [nn.CrossEntropyLoss, FocalLoss])
 @pytest.mark.parametrize(
     ("class_weight", "of_class"),
@@ -58,6 +59,7 @@ def test_weights_by_label_multiply_those_of_the_samples(criterion, class_weight,
     np.testing.assert_array_equal(net.fit(X, NAMES).predict_proba(X), expected.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_in_a_full_batch_it_is_the_class_weight_of_torch():
     options = {"batch_size": -1, "optimizer": torch.optim.SGD, "lr": 0.5, "max_epochs": 20}
     net = make_net(class_weight={0: 1.0, 1: 2.0, 2: 5.0}, **options).fit(X, Y)
@@ -81,6 +83,7 @@ def test_it_goes_the_way_that_logistic_regression_goes():
     np.testing.assert_allclose(net.predict_proba(X), model.predict_proba(X), atol=5e-3)
 
 
+@pytest.mark.slow
 def test_it_is_searched_and_goes_with_soft_targets_and_mixup():
     grid = {"class_weight": [None, "balanced", {"eel": 9.0}]}
     GridSearchCV(make_net(max_epochs=1), grid, cv=2, error_score="raise").fit(X, NAMES)

@@ -83,6 +83,7 @@ def test_binary_decision_function_is_the_log_odds_of_the_second_class():
     np.testing.assert_array_equal(net.predict(X), scores > 0)
 
 
+@pytest.mark.slow
 def test_learns_and_validates_on_string_labels():
     net = make_net(max_epochs=15, callbacks=[EpochScoring("f1_macro", lower_is_better=False)])
     net.fit(X, NAMES)
@@ -132,6 +133,7 @@ def test_input_types_train_the_same_network():
     assert make_net().fit(frame, Y).feature_names_in_.tolist() == names
 
 
+@pytest.mark.slow
 def test_random_state_repeats_the_fit_and_spares_the_global_generator():
     torch.manual_seed(1)
     before = torch.get_rng_state()
@@ -187,6 +189,7 @@ def test_both_weights_follow_their_samples():
     assert not set(trained.tolist()) & set(held_out.tolist())
 
 
+@pytest.mark.slow
 def test_grid_search_slices_both_weights_per_fold():
     class SpyLoss(Recorder):
         def forward(self, logits, target, *, difficulty_weight=None, sample_weight=None):
@@ -202,6 +205,7 @@ def test_grid_search_slices_both_weights_per_fold():
     assert search.best_estimator_.criterion_.seen
 
 
+@pytest.mark.slow
 def test_weight_is_repetition_in_the_loss_of_a_full_batch():
     count = np.random.RandomState(0).randint(0, 4, len(X))
     options = {"train_split": None, "batch_size": -1, "max_epochs": 5}
@@ -301,6 +305,7 @@ def test_torch_datasets_as_input():
     np.testing.assert_allclose(half, direct, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_own_collate_function_and_iterator_options():
     def reverse(items):
         X, y = torch.utils.data.default_collate(items)
@@ -448,6 +453,7 @@ def test_mixed_precision_computes_the_module_in_bfloat16_and_the_loss_in_float32
     assert net.score(X, Y) > 0.7
 
 
+@pytest.mark.slow
 def test_one_process_under_accelerate():
     accelerate = pytest.importorskip("accelerate")
 
@@ -535,6 +541,7 @@ def test_grid_search_over_slices_of_a_dataset():
     assert search.best_score_ == plain.best_score_
 
 
+@pytest.mark.slow
 def test_difficulty_aware_training_end_to_end():
     net = make_net(criterion=DifficultyAwareLoss, criterion__alpha=0.3, max_epochs=10)
     aware = DifficultyAwareClassifier(net).fit(X, NAMES)

@@ -285,6 +285,7 @@ def test_whether_a_net_is_compiled_does_not_matter(tmp_path, saved, loaded):
     np.testing.assert_array_equal(again.predict_proba(X), net.predict_proba(X))
 
 
+@pytest.mark.slow
 @compiling
 def test_layers_of_a_compiled_net_have_the_names_of_the_plain_one():
     scorers = [

@@ -115,6 +115,7 @@ def test_mixup_mixes_the_targets_as_it_mixes_the_samples():
     assert all(target.is_floating_point() for _, target, *_ in net.criterion_.seen)
 
 
+@pytest.mark.slow
 def test_grid_search_pipeline_and_routing_slice_it_per_fold():
     class Compare(Spy):
         def forward(self, logits, target, *, sample_weight=None):
@@ -143,6 +144,7 @@ def test_partial_fit_takes_classes_that_no_label_shows():
         make_net().fit(X[few], Y[few], target_proba=PROBA[few])
 
 
+@pytest.mark.slow
 def test_columns_that_are_named_by_labels_are_matched_by_name():
     frame = pd.DataFrame(PROBA, columns=["cat", "dog", "eel"])
     expected = make_net().fit(X, NAMES, target_proba=PROBA).predict_proba(X)

@@ -123,6 +123,7 @@ def test_early_stopping_leaves_no_empty_lines():
     assert np.isfinite(dynamics.margin_).all()
 
 
+@pytest.mark.slow
 def test_clone_and_pickle():
     dynamics = TrainingDynamics()
     net = make_net(dynamics).fit(X, Y)
@@ -161,6 +162,7 @@ def test_needs_a_net_that_knows_its_samples():
         net.fit(X.astype(np.float32), Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", ["epoch", 1, 3, 1000])
 def test_records_every_few_steps_and_leaves_the_training_as_it_is(every):
     class Steps(Callback):

@@ -32,6 +32,7 @@ EXAMPLES = list(_examples())
 every_display = pytest.mark.parametrize("example", EXAMPLES)
 
 
+@pytest.mark.slow
 @every_display
 def test_axes_are_new_or_those_given(example):
     display = example()
@@ -45,6 +46,7 @@ def test_axes_are_new_or_those_given(example):
     assert display.figure_ is ax.figure
 
 
+@pytest.mark.slow
 @every_display
 def test_a_display_equals_itself_alone_and_shows_no_arrays(example):
     display = example()
@@ -52,6 +54,7 @@ def test_a_display_equals_itself_alone_and_shows_no_arrays(example):
     assert "array(" not in repr(display)
 
 
+@pytest.mark.slow
 @every_display
 def test_a_name_is_that_of_the_call_or_of_the_display(example):
     display = example(name="model A")
@@ -68,6 +71,7 @@ def _texts(figure):
     return "\n".join(text.get_text() for text in figure.findobj(plt.Text))
 
 
+@pytest.mark.slow
 @every_display
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
 def test_names_are_shown_letter_by_letter(example, layout):
@@ -101,6 +105,7 @@ def test_removed_axes_are_refused(example):
         example(ax=ax)
 
 
+@pytest.mark.slow
 @every_display
 def test_axes_of_a_closed_figure_are_drawn_on(example, tmp_path):
     """A notebook closes its figures after every cell; they can still be drawn on and saved."""
@@ -119,6 +124,7 @@ def test_six_subplots_of_a_constrained_figure(example):
     figure.draw_without_rendering()  # warns where the axes have collapsed: an error here
 
 
+@pytest.mark.slow
 @every_display
 def test_reference_lines_are_seen_on_a_dark_ground(example):
     with plt.style.context("dark_background"):
@@ -173,6 +179,7 @@ def test_options_of_the_line_have_the_last_word(option):
     assert display.ax_.get_legend().get_texts()[0].get_text() == "x"
 
 
+@pytest.mark.slow
 def test_the_legend_of_many_entries_stands_beside_the_axes():
     display = plots.ProbeAccuracyDisplay(np.array([0.5, 1.0]), name="0").plot()
     for i in range(4):
@@ -183,6 +190,7 @@ def test_the_legend_of_many_entries_stands_beside_the_axes():
     assert legend.x1 < display.figure_.bbox.x1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(3, 3), (6.4, 4.8), (12, 4)])
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
 def test_a_legend_never_leaves_the_figure(size, layout):
@@ -218,6 +226,7 @@ def test_curves_are_bright_on_a_dark_background():
     assert colors[0] < 1.5 < colors[1]
 
 
+@pytest.mark.slow
 def test_names_in_the_legend_of_a_small_figure_have_a_line_each():
     ax = plt.subplots(figsize=(3, 3), layout="constrained")[1]
     for i in range(5):

@@ -32,6 +32,7 @@ def heading(display):
     return next(text for text in texts if "Observed fraction" in text).replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_a_panel_is_the_diagram_of_a_class_and_the_worst_comes_first():
     y, proba = sample()
     weight = np.random.default_rng(1).uniform(1, 2, len(y))
@@ -53,6 +54,7 @@ def test_a_panel_is_the_diagram_of_a_class_and_the_worst_comes_first():
         assert shown.ax_ is panel
 
 
+@pytest.mark.slow
 def test_classes_that_are_left_out_are_counted():
     display = example(n_panels=3, n_columns=2)
     assert display.axes_.shape == (3,)
@@ -106,6 +108,7 @@ def test_the_grid_and_its_numbers(n_classes, n_columns, shape):
     assert min(title.x0 for title in titles) >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "n_said", "numbers"), [(9, 4, 4), (6.4, 4, 4), (3, 0, 0)])
 def test_narrow_panels_leave_out_what_has_no_room(width, n_said, numbers):
     figure, ax = plt.subplots(figsize=(width, 3))

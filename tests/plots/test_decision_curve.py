@@ -65,6 +65,7 @@ def test_options_leave_lines_out():
     assert display.line_.get_linewidth() == 3
 
 
+@pytest.mark.slow
 def test_the_upper_axis_has_the_costs():
     display = example()
     (upper,) = display.ax_.child_axes

@@ -146,6 +146,7 @@ def test_from_estimator():
     assert display.name == "Pipeline"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "style"), [(90, ""), (100, "-"), (110, "-")])
 def test_no_line_goes_through_groups_of_few_samples(n, style):
     display = DifficultyDisplay.from_predictions(np.arange(n) % 2, np.zeros(n), np.arange(n))

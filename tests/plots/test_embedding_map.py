@@ -91,6 +91,7 @@ def test_bad_input_is_named(options, message):
         )
 
 
+@pytest.mark.slow
 def test_very_many_samples_are_means_of_cells():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(60_000, 2))

@@ -51,6 +51,7 @@ def test_order_and_titles(shape):
     assert high == pytest.approx(low)
 
 
+@pytest.mark.slow
 def test_fewer_samples_than_columns_and_given_axes():
     ax = plt.subplots(1, 2)[1][1]
     display = HardestSamplesDisplay.from_predictions(_images(5), [1.0, 2.0, 3.0, 4.0, 5.0], ax=ax)
@@ -210,6 +211,7 @@ def test_rows_of_tables_have_a_column_for_every_feature():
     assert lines_of(display.axes_[1, 0])[1] == ["9", "1", "c"]
 
 
+@pytest.mark.slow
 def test_columns_without_room_are_counted():
     wide = np.random.default_rng(0).normal(size=(6, 100))
     display = HardestSamplesDisplay.from_predictions(wide, np.arange(6.0))
@@ -225,6 +227,7 @@ def test_options_of_images_are_refused_for_texts():
         HardestSamplesDisplay.from_predictions(["a", "b"], [1.0, 2.0], cmap="gray")
 
 
+@pytest.mark.slow
 def test_the_title_stands_above_the_captions():
     display = HardestSamplesDisplay.from_predictions(_images(8), np.arange(8.0), name="digits")
     display.figure_.canvas.draw()

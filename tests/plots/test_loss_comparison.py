@@ -77,6 +77,7 @@ def test_dots_of_a_row_stand_apart_around_their_mean(n_seeds):
     assert (low, high) == (-0.5, 1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_methods", "n_lines"), [(2, 3), (12, 1)])
 def test_long_names_leave_the_scores_most_of_the_width(n_methods, n_lines):
     names = [f"{k}" + " a word" * 30 for k in range(n_methods)]

@@ -29,6 +29,7 @@ def example(**options):
     return MonitorDisplay.from_monitor(watch(odds=0.6), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [None, ["north", "south", "west"]])
 @pytest.mark.parametrize("changed", [4, 99])
 def test_the_curve_is_the_evidence_after_every_step(by, changed):
@@ -63,6 +64,7 @@ def test_the_axis_ends_at_the_cube_of_the_alarm():
     assert MonitorDisplay(["a"], np.array([2000.0])).plot().ax_.get_ylim()[1] < 7
 
 
+@pytest.mark.slow
 def test_two_monitors_of_the_same_rate_share_the_line():
     display = example(name="north")
     other = MonitorDisplay.from_monitor(watch(changed=99), ax=display.ax_, name="south")

@@ -95,6 +95,7 @@ def test_counts_are_in_bins_of_equal_width(data, strategy):
     assert display.ax_.get_ylabel() == "Accuracy"
 
 
+@pytest.mark.slow
 def test_band(data):
     y, proba = data
     assert ReliabilityDisplay.from_predictions(y, proba, confidence_level=None).band is None
@@ -108,6 +109,7 @@ def test_band(data):
     np.testing.assert_allclose(drawn, np.transpose(expected)[filled], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_gap_is_filled_below_a_curve_that_is_alone(data):
     def filled(display):
         return [c for c in display.ax_.collections if isinstance(c, PolyCollection)]
@@ -118,6 +120,7 @@ def test_the_gap_is_filled_below_a_curve_that_is_alone(data):
         assert not filled(display.plot(ax=display.ax_))
 
 
+@pytest.mark.slow
 def test_no_line_goes_through_bins_of_few_samples():
     display = ReliabilityDisplay.from_predictions([0, 1] * 8, np.linspace(0, 1, 16), n_bins=4)
     assert not len(display.line_.get_xdata())
@@ -237,6 +240,7 @@ def test_a_class_of_any_name(data):
     assert extent.y1 < display.figure_.bbox.y1
 
 
+@pytest.mark.slow
 def test_bars_of_a_million_samples_are_labeled_in_short():
     curve = reliability_curve([0, 1, 1], [0.2, 0.6, 0.9], n_bins=5)
     display = ReliabilityDisplay(*curve[:2], 1e6 * curve.bin_weight, curve.edges).plot()
@@ -253,6 +257,7 @@ def test_frames_are_read_and_masks_refused(data):
         ReliabilityDisplay.from_predictions(y, np.ma.masked_less(proba, 0.01))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("binary", [False, True])
 def test_the_isotonic_curve(data, binary):
     y, proba = data
@@ -344,6 +349,7 @@ def test_the_smooth_curve(data, binary):
     assert display.interval is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bins", "isotonic", "smooth"])
 def test_the_axes_show_rare_positives(kind):
     rng = np.random.default_rng(0)
@@ -460,6 +466,7 @@ def test_up_to_20_000_samples_have_an_interval(data, monkeypatch):
     assert smooth.interval is None
 
 
+@pytest.mark.slow
 def test_a_level_that_takes_more_curves_than_usual():
     y, proba = np.tile([0, 1, 1], 10), np.tile([0.2, 0.6, 0.9], 10)
     options = {"kind": "isotonic", "simultaneous": True, "interval": False}

@@ -116,6 +116,7 @@ def test_two_curves_on_given_axes():
     assert len(ax.get_legend().get_texts()) == 2
 
 
+@pytest.mark.slow
 def test_plot_again_under_another_name():
     y, proba, _ = sample()
     display = RiskCoverageDisplay.from_predictions(y, proba)
@@ -139,6 +140,7 @@ def test_one_error_at_the_top_does_not_flatten_the_curve():
     assert display.risk[29:].max() <= display.ax_.get_ylim()[1] <= 0.05
 
 
+@pytest.mark.slow
 def test_a_million_samples_are_drawn_without_a_warning(tmp_path):
     coverage = np.arange(1, 1_000_001) / 1_000_000
     display = RiskCoverageDisplay(coverage, coverage**2 / 5, name="large").plot()

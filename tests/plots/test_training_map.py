@@ -45,6 +45,7 @@ def test_all_points_are_inside_and_regions_where_they_are_named():
     assert place["ambiguous"][0] > 0.5 > place["easy to learn"][0]
 
 
+@pytest.mark.slow
 def test_a_second_display_replaces_the_color_bar():
     display = example()
     display.plot(ax=display.ax_)

@@ -404,6 +404,7 @@ def test_a_class_that_should_have_come_is_named(calibrator, form):
     calibrator(input=form, classes=names).fit(rare[seen], names[y[seen]])
 
 
+@pytest.mark.slow
 def test_calibrated_samples_seldom_warn_of_a_rare_class():
     rng = np.random.default_rng(0)
     warned = 0

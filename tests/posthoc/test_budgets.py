@@ -48,6 +48,7 @@ def test_temperatures_end():
     assert max(counts) <= 20
 
 
+@pytest.mark.slow
 def test_mixtures_end():
     counts = counted(
         _Mixture, "slope_and_curvature", lambda *data: EnsembleTemperatureScaling().fit(*data)
@@ -55,6 +56,7 @@ def test_mixtures_end():
     assert max(counts) <= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
 def test_beta_maps_end(parameters):
     counts = counted(

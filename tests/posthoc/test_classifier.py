@@ -97,6 +97,7 @@ def test_none_leaves_the_probabilities_as_they_are(nothing):
     np.testing.assert_allclose(model.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X))
 
 
+@pytest.mark.slow
 def test_a_wrong_base_rate_is_repaired():
     X, y = make_classification(6000, weights=[0.9], flip_y=0, class_sep=0.7, random_state=1)
     train, test = slice(0, 3000), slice(3000, None)
@@ -212,6 +213,7 @@ def test_metadata_routing():
     assert half.calibrator_.temperature_ != plain.calibrator_.temperature_
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_calibrator():
     X, y = data()
     grid = {

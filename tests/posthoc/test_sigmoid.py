@@ -39,6 +39,7 @@ def test_two_classes_are_a_regression_without_penalty(scale):
     )
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_statsmodels():
     sm = pytest.importorskip("statsmodels.api")
     logit, y = sample()
@@ -146,6 +147,7 @@ def test_the_formula_is_the_map():
     np.testing.assert_allclose(narrow, found.predict_proba(logits), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_an_updated_model_passes_its_validation():
     logit, y = sample()
     proba = expit(logit)

@@ -52,6 +52,7 @@ def test_it_is_the_mixture_that_it_says():
     np.testing.assert_array_equal(again.predict_proba(logits), stack.predict_proba(logits))
 
 
+@pytest.mark.slow
 def test_its_own_maps_stand_beside_a_uniform_component():
     logits, y = sample(500, 3, bias=[1, 0, -1])
     y[::10] = (y[::10] + 1) % 3
@@ -160,6 +161,7 @@ def test_mean_probabilities_follow_class_frequencies_under_class_weights(form):
     assert mean_log_loss(proba[rest], y[rest]) < mean_log_loss(plain, y[rest]) + 0.003
 
 
+@pytest.mark.slow
 def test_several_classes_follow_their_frequencies_and_need_no_intercepts_without_weights():
     rng = np.random.default_rng(1)
     logits = 1.5 * rng.normal(size=(3000, 3))
@@ -417,6 +419,7 @@ def test_small_probabilities_count_as_what_they_are():
     assert forest.temperature_ == pytest.approx(floored.temperature_, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_left_out(monkeypatch):
     """Passes over 600 x 20 numbers for a vector, over 20 times as many for a matrix."""
     logits, y = sample(600, 20)

@@ -121,6 +121,7 @@ def test_a_table_twice_is_calibrated_as_the_table_with_groups():
     assert losses[1] < losses[0] + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [1.0, 180_000.0])
 def test_weights_of_any_scale_give_one_map(total):
     logits, y, _ = people(60, 0)

@@ -129,6 +129,7 @@ def test_decision_values_of_a_hundred_thousand_keep_their_order(name):
     assert len(np.unique(proba)) > 0.9 * len(np.unique(scores))
 
 
+@pytest.mark.slow
 def test_what_is_a_logit_stays_one():
     X, y = make_classification(400, n_informative=5, n_classes=3, random_state=0)
     for model, form in (
@@ -182,6 +183,7 @@ def test_scores_of_pairs_of_classes_are_an_error_that_says_what_to_pass(frozen):
     PostHocCalibratedClassifier(SVC(), "temperature", cv=2).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_tied_votes_are_no_contradiction(seed):
     # Of ten classes that cannot be separated, many votes of pairs are tied.

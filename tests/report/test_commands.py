@@ -41,6 +41,7 @@ def monitor(tmp_path, capsys, *more, **options):
     return status, capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_monitor_alarms_with_what_went_wrong_since_when(tmp_path, capsys):
     mirror = CalibrationMonitor(labels=["not yes", "yes"])
     for day in range(12):
@@ -123,6 +124,7 @@ def test_a_failed_call_leaves_the_state_as_it_was(tmp_path, capsys, monkeypatch,
     assert sorted(p.name for p in tmp_path.iterdir()) == ["state.json", "today.csv"]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_given_twice_returns_what_it_returned(tmp_path, capsys):
     first = monitor(tmp_path, capsys, "--name", "Monday")
     for day in range(1, 8):
@@ -138,6 +140,7 @@ def test_a_file_that_is_given_twice_returns_what_it_returned(tmp_path, capsys):
     assert (tmp_path / "state.json").read_text() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [1.0, 6.0])
 def test_output_that_fails_keeps_the_status(tmp_path, capsys, monkeypatch, slope):
     def fail(_):
@@ -158,6 +161,7 @@ def test_output_that_fails_keeps_the_status(tmp_path, capsys, monkeypatch, slope
         assert main(["check", str(tmp_path / "today.csv"), "--max-error", ".9"]) == 0
 
 
+@pytest.mark.slow
 def test_commands_that_share_a_state_lose_nothing(tmp_path, monkeypatch):
     read = commands._read_step
 

@@ -277,6 +277,7 @@ def test_columns_of_groups_and_of_models_are_named(tmp_path):
         read_predictions(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["report", "check", "monitor"])
 def test_every_command_prints_columns_and_classes(command, tmp_path, capsys):
     path = tmp_path / "p.csv"

@@ -55,6 +55,7 @@ def test_two_classes_are_tested_by_the_second():
     )
 
 
+@pytest.mark.slow
 def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
     rng = np.random.default_rng(0)
     risk = np.clip(rng.gamma(1, 0.04, size=3000), 0, 0.49)
@@ -84,6 +85,7 @@ def group_of_three(n, gap, seed=0):
     return (rng.random(n) < true).astype(int), proba, {"by": {"site": groups}}
 
 
+@pytest.mark.slow
 def test_a_bad_group_is_in_the_headline():
     y, proba, groups = group_of_three(900, 0.15, seed=1)
     found = summarize(y, proba, high=0.09, **groups)
@@ -96,6 +98,7 @@ def test_a_bad_group_is_in_the_headline():
     assert [entry["name"] for entry in found["group_tests"] if entry["significant"]] == ["b"]
 
 
+@pytest.mark.slow
 def test_small_groups_leave_it_open():
     y, proba, groups = group_of_three(90, 0.0)
     found = summarize(y, proba, high=0.09, **groups)
@@ -103,6 +106,7 @@ def test_small_groups_leave_it_open():
     assert found["headline"].startswith("Too few samples to decide: an error of ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2])
 def test_hardly_any_samples_tell_nothing(n):
     found = summarize(np.ones(n, int), np.full(n, 0.9))
@@ -120,6 +124,7 @@ def test_a_bad_class_of_ten_is_in_the_headline():
     assert found["kind"] != "calibrated"
 
 
+@pytest.mark.slow
 def test_errors_that_cancel_are_found():
     # As often right as said on the whole; .6 is right always, .9 in half of the cases.
     n = 400
@@ -249,6 +254,7 @@ def column_off_at_its_values(n, rng):
     return (rng.random(n)[:, None] > np.cumsum(true, axis=1)).sum(axis=1), says
 
 
+@pytest.mark.slow
 def test_a_column_that_is_wrong_at_its_values_is_named():
     y, proba = column_off_at_its_values(3000, np.random.default_rng(0))
     found = summarize(y, proba, high=0.03)

@@ -200,6 +200,7 @@ def test_values_that_are_too_many_for_groups_are_to_be_joined(by, n_groups):
     assert (told and int(told[1])) == n_groups
 
 
+@pytest.mark.slow
 def test_few_samples_cannot_be_joined_into_groups():
     y, proba, _ = make_predictions(18, n_classes=2, random_state=1)
     page = CalibrationReport.from_predictions(y, proba, by={"age": np.arange(18) % 2})

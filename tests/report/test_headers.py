@@ -36,6 +36,7 @@ def read(header: Header, path):
     return dict(zip(found["labels"], found["y_proba"].T)), written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_column_for_every_class(form, tmp_path):
     headers = [header for header in of_all_classes() if header.form == form]
@@ -47,6 +48,7 @@ def test_a_column_for_every_class(form, tmp_path):
             np.testing.assert_array_equal(found[label], proba, err_msg=str(header))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_one_column_is_of_the_class_that_it_names(form, tmp_path):
     headers = [header for header in of_one_class() if header.form == form]

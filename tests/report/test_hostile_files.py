@@ -66,6 +66,7 @@ def mutate(data, rng):
     return bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FORMS)
 def test_mutated_files_are_refused_in_one_sentence(name, tmp_path):
@@ -91,6 +92,7 @@ def test_mutated_files_are_refused_in_one_sentence(name, tmp_path):
     assert refused > n / 4
 
 
+@pytest.mark.slow
 def test_files_that_are_far_larger_unpacked_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "p.csv.gz"
     path.write_bytes(gzip.compress(b"label,p_1\n" + b" " * 10_000_000))
@@ -166,6 +168,7 @@ GROWING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", GROWING)
 def test_twice_the_size_takes_at_most_about_twice_the_calls(kind, tmp_path):

@@ -63,6 +63,7 @@ def test_page_loads_nothing_and_runs_nothing(html):
     assert any(policy.startswith("default-src 'none'") for policy in policies)
 
 
+@pytest.mark.slow
 def test_labels_are_shown_letter_by_letter(html):
     page = read_page(html)
     for name in HOSTILE:
@@ -99,6 +100,7 @@ def test_styles_touch_the_report_alone(report):
                 assert selector.strip().startswith(".skcalib-report")
 
 
+@pytest.mark.slow
 def test_drawings_take_the_colors_of_the_page(html):
     drawings = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
     assert len(drawings) == 2

@@ -169,6 +169,7 @@ def test_the_p_value_of_ranges_is_that_of_the_smallest_of_all():
     assert found.pvalue == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_p_values_are_probabilities(n_classes):
     for entry in _tests.run_group_tests(made(60, n_classes, by=np.arange(60) % 2)):
@@ -407,6 +408,7 @@ def test_pictures_of_samples():
             _samples._scale_pixels(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fewest", "assessed"), [(9, False), (10, True)])
 def test_labels_of_ten_samples_in_every_class_are_assessed(fewest, assessed):
     rng = np.random.default_rng(0)
@@ -618,6 +620,7 @@ def test_every_way_to_a_page_takes_seed_0_and_prints_nothing(pages):
         assert f"Sums: the calibration error of the {of} and" in pages[way].results_["warnings"][0]
 
 
+@pytest.mark.slow
 def test_sections_and_titles(pages):
     fixed = ["Which samples, which labels?", "What would help?"]
     last = "Method, versions, seed, and what this page does not show"

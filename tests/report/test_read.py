@@ -352,6 +352,7 @@ def test_predictions_are_never_overwritten(frame, tmp_path, capsys, name):
     assert "output must be another file than the predictions" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_confidence_in_the_answer_is_not_taken_for_the_probability_of_class_1(tmp_path):
     path = tmp_path / "answers.csv"
     path.write_text("y,answer,confidence\n0,0,0.9\n1,1,0.6\n0,1,0.4\n1,0,0.8\n")

@@ -79,11 +79,13 @@ def test_page_and_markdown_show_the_results(report):
             assert results["summary"][sentence].replace("\xa0", " ") in text
 
 
+@pytest.mark.slow
 def test_one_log_loss_stands_on_the_page(report):
     # Two numbers of one name, one of them a sum over classes, were taken for a contradiction.
     assert report.to_markdown().count("| log-loss |") == 1
 
 
+@pytest.mark.slow
 def test_an_estimate_outside_its_interval_is_explained(report):
     results = deepcopy(report.results_)
     assert "lies outside its interval" not in report.to_markdown()
@@ -101,6 +103,7 @@ def test_results_can_be_written_as_json(report):
     assert CalibrationReport(again)._repr_html_() == report._repr_html_()
 
 
+@pytest.mark.slow
 def test_notebook_finds_a_page_and_a_line_of_text(report):
     # What IPython shows as text/html and, beside it, as text/plain.
     assert report._repr_html_().startswith('<article class="skcalib-report">')

@@ -76,6 +76,7 @@ def test_the_file_does_not_know_what_is_suggested_for_random_checks(digits, find
     assert shown == finder.issues_["suggested_label"][chosen].tolist()
 
 
+@pytest.mark.slow
 def test_which_samples_without_being_told(digits, finder):
     X = digits[0]
     issues = finder.issues_
@@ -160,6 +161,7 @@ def test_what_is_shown_of_a_row_and_of_a_long_text(digits, finder):
     assert (len(sample["text"]), sample["more"]) == (20_000, "The first 20000 of 20001 letters.")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_shown_is_refused(digits, finder):
     X, _, given = digits
     for wrong, what in [

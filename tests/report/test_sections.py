@@ -50,6 +50,7 @@ def test_hardest_samples_are_those_of_the_scorer(digits):
     assert results["hardest"]["source"] == "RelativeMahalanobisScorer"
 
 
+@pytest.mark.slow
 def test_images_of_the_samples_are_shown(digits):
     results, *_, images = digits
     entry = results["hardest"]["table"][0]
@@ -61,6 +62,7 @@ def test_images_of_the_samples_are_shown(digits):
     np.testing.assert_allclose(picture / 255, spread, atol=1 / 255)
 
 
+@pytest.mark.slow
 def test_suspected_labels_are_mostly_wrong_and_named_first(digits):
     results, _, given, flipped, *_ = digits
     table = results["issues"]["table"]
@@ -79,6 +81,7 @@ def test_labels_are_not_assessed_by_the_probabilities_alone():
     assert "Labels were not assessed: that takes features or a scorer" in text
 
 
+@pytest.mark.slow
 def test_labels_are_not_assessed_where_the_finder_warns(digits, monkeypatch):
     _, X, given, _, model, *_ = digits
     fit = LabelIssueFinder.fit
@@ -101,6 +104,7 @@ def test_few_samples_leave_calibrators_untried():
     assert "Calibrators were not compared" in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_calibrators_are_judged_on_samples_they_have_not_seen():
     y, proba, _ = make_predictions(300, n_classes=3, temperature=2.0, random_state=0)
     results = CalibrationReport.from_predictions(y, proba).results_["calibrators"]
@@ -120,6 +124,7 @@ def test_calibrators_are_judged_on_samples_they_have_not_seen():
     assert difference["high"] == pytest.approx(each.mean() + half)
 
 
+@pytest.mark.slow
 def test_a_gain_of_rounding_is_no_recommendation(monkeypatch):
     class AsItIs(StackedCalibration):
         """Leaves the probabilities as they are, but for rounding."""
@@ -138,6 +143,7 @@ def test_a_gain_of_rounding_is_no_recommendation(monkeypatch):
     assert found["best"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [2.0, 1.0])
 def test_what_auto_takes_is_recommended_where_it_helps(temperature):
     y, proba, _ = make_predictions(2000, temperature=temperature, random_state=0)
@@ -157,6 +163,7 @@ def test_what_auto_takes_is_recommended_where_it_helps(temperature):
     assert names["proba"].shape == proba.shape
 
 
+@pytest.mark.slow
 def test_code_for_a_model_runs():
     X, y = load_digits(return_X_y=True)
     model = GaussianNB().fit(X[::2], y[::2])
@@ -167,6 +174,7 @@ def test_code_for_a_model_runs():
     assert names["model"].predict_proba(X).shape == (len(X), 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_promised_threshold_is_that_of_the_selective_classifier(n_classes):
     y, proba, _ = make_predictions(3000, n_classes=n_classes, scale=4.0, random_state=0)
@@ -183,6 +191,7 @@ def test_a_promised_threshold_is_that_of_the_selective_classifier(n_classes):
     assert (~correct[2000:][answered[2000:]]).mean() <= promise["risk"]
 
 
+@pytest.mark.slow
 def test_warnings_name_what_is_missing():
     proba = np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], 30, axis=0)
     y = np.repeat([0, 1], 30)
@@ -194,11 +203,13 @@ def test_warnings_name_what_is_missing():
     report._repr_html_()
 
 
+@pytest.mark.slow
 def test_nothing_is_warned_of_without_cause():
     y, proba, _ = make_predictions(1500, n_classes=3, random_state=0)
     assert CalibrationReport.from_predictions(y, proba).results_["warnings"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [True, False])
 def test_all_right_and_all_wrong_are_reported(right):
     y = np.zeros(40, int)
@@ -208,12 +219,14 @@ def test_all_right_and_all_wrong_are_reported(right):
     report._repr_html_()
 
 
+@pytest.mark.slow
 def test_one_sample_is_reported():
     report = CalibrationReport.from_predictions([1], [[0.2, 0.3, 0.5]])
     report._repr_html_()
     report.to_markdown()
 
 
+@pytest.mark.slow
 def test_many_classes_have_whole_names():
     names = np.array([f"a class whose name is long and ends in {k}" for k in range(25)])
     y, proba, _ = make_predictions(500, n_classes=25, scale=4.0, random_state=0)
@@ -227,6 +240,7 @@ def test_many_classes_have_whole_names():
     assert re.search(r"\b5 more classes are in results_\.", page)
 
 
+@pytest.mark.slow
 def test_classes_in_another_order_than_the_columns_are_reported():
     y, proba, _ = make_predictions(300, n_classes=3, random_state=0)
     names = np.array(["small", "medium", "large"])
@@ -243,6 +257,7 @@ def test_classes_in_another_order_than_the_columns_are_reported():
     assert given.results_["summary"]["kind"] != "alignment"
 
 
+@pytest.mark.slow
 def test_the_advice_holds_in_the_order_in_which_it_stands():
     """Calibrate as the page says, decline as it says next: its promises hold on new samples."""
     broken: list[bool] = []

@@ -42,6 +42,7 @@ def small_limits(monkeypatch):
     monkeypatch.setattr(_sections, "MANY_SAMPLES", 2000)
 
 
+@pytest.mark.slow
 def test_a_report_of_very_many_samples_says_what_it_judged_on_a_part(small_limits):
     y, proba, _ = make_predictions(6000, temperature=1.6, random_state=0)
     found = CalibrationReport.from_predictions(y, proba).results_
@@ -58,6 +59,7 @@ def test_a_report_of_very_many_samples_says_what_it_judged_on_a_part(small_limit
     assert (error["low"], error["high"]) == pytest.approx(of_samples, abs=0.006)
 
 
+@pytest.mark.slow
 def test_a_small_report_judges_all_samples():
     y, proba, _ = make_predictions(300, random_state=0)
     found = CalibrationReport.from_predictions(y, proba).results_

@@ -31,6 +31,7 @@ def report(too_sure):
     return CalibrationReport.from_predictions(shares, proba, by=np.arange(600) % 2)
 
 
+@pytest.mark.slow
 def test_a_page_of_shares_is_one_of_weighted_rows(too_sure, report):
     shares, proba = too_sure
     rows = expand_soft_labels(shares)
@@ -63,6 +64,7 @@ def test_a_page_of_shares_is_one_of_weighted_rows(too_sure, report):
                 assert of["observed"]["value"] == pytest.approx(other["observed"]["value"])
 
 
+@pytest.mark.slow
 def test_the_summary_and_what_is_advised(too_sure, report):
     shares, proba = too_sure
     found = report.results_
@@ -79,6 +81,7 @@ def test_the_summary_and_what_is_advised(too_sure, report):
     assert any(line["kept"] for line in found["selective"]["table"])
 
 
+@pytest.mark.slow
 def test_what_a_page_of_shares_says_of_samples(too_sure, report):
     shares, proba = too_sure
     losses = -(shares * np.log(proba)).sum(axis=1)
@@ -95,6 +98,7 @@ def test_what_a_page_of_shares_says_of_samples(too_sure, report):
     assert "<html" in report.to_html()
 
 
+@pytest.mark.slow
 def test_where_all_agree_shares_are_labels(too_sure):
     _, proba = too_sure
     labels = np.random.default_rng(0).integers(0, 3, 600)
@@ -106,6 +110,7 @@ def test_where_all_agree_shares_are_labels(too_sure):
     assert certain == plain
 
 
+@pytest.mark.slow
 def test_two_classes_in_either_form(too_sure):
     shares, proba = opinions(400, seed=3)
     shares, proba = (np.column_stack([1 - x[:, 1], x[:, 1]]) for x in (shares, proba))
@@ -117,6 +122,7 @@ def test_two_classes_in_either_form(too_sure):
     assert positive["observed"]["value"] == pytest.approx(shares[:, 1].mean())
 
 
+@pytest.mark.slow
 def test_calibrated_models_are_not_accused():
     kinds = [
         CalibrationReport.from_predictions(*opinions(200, seed)).results_["summary"]["kind"]
@@ -125,6 +131,7 @@ def test_calibrated_models_are_not_accused():
     assert set(kinds) <= {"calibrated", "undecided"}
 
 
+@pytest.mark.slow
 def test_a_comparison_by_people(too_sure):
     shares, bold = too_sure
     sober = opinions()[1]
@@ -136,6 +143,7 @@ def test_a_comparison_by_people(too_sure):
     assert loss["low"] < expected < loss["high"]
 
 
+@pytest.mark.slow
 def test_of_an_estimator_with_groups_and_weights():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
@@ -154,6 +162,7 @@ def test_of_an_estimator_with_groups_and_weights():
     assert found["summary"]["kind"] == "overconfident"
 
 
+@pytest.mark.slow
 def test_of_very_many_samples_a_part(monkeypatch):
     monkeypatch.setattr("skcalib.report._data.MANY_SAMPLES", 500)
     monkeypatch.setattr("skcalib.report._data.N_SAMPLED", 400)

@@ -21,6 +21,7 @@ def summed(y, proba, **options):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_classes", "single"), [(4, False), (2, False), (2, True)])
 def test_with_all_samples_as_the_part_the_page_is_that_of_the_samples(n_classes, single):
     y, proba, _ = make_predictions(4000, n_classes=n_classes, temperature=1.4, random_state=0)
@@ -50,6 +51,7 @@ def test_with_all_samples_as_the_part_the_page_is_that_of_the_samples(n_classes,
         assert got["standard_error"] == pytest.approx(view["standard_error"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_averages_are_those_of_all_and_classes_those_of_the_part():
     y, proba, _ = make_predictions(60_000, temperature=1.1, random_state=0)
     total, part = summed(y, proba), np.random.default_rng(0).choice(60_000, 600, replace=False)
@@ -74,6 +76,7 @@ def test_averages_are_those_of_all_and_classes_those_of_the_part():
     assert results["selective"]["n_samples"] == 600
 
 
+@pytest.mark.slow
 def test_of_calibrated_models_few_are_accused():
     accused = 0
     for seed in range(40):
@@ -84,6 +87,7 @@ def test_of_calibrated_models_few_are_accused():
     assert accused <= 3  # at a level of .01, .9991 of the time
 
 
+@pytest.mark.slow
 def test_a_part_that_is_not_random_is_told():
     y, proba, _ = make_predictions(20_000, random_state=0)
     total, order = summed(y, proba), np.argsort(proba.max(axis=1))
@@ -139,6 +143,7 @@ def test_weighted_samples_count_by_their_effective_number_by_sums_and_by_rows():
     assert missed <= 2
 
 
+@pytest.mark.slow
 def test_a_weighted_part_of_weighted_sums_is_a_random_one():
     rng = np.random.default_rng(0)
     y, p, _ = in_survey(0, n=6000)

@@ -18,6 +18,7 @@ def flipped():
     return sharp.argmax(axis=1), given, judge, finder
 
 
+@pytest.mark.slow
 def test_errors_under_the_labels_of_the_finder(flipped):
     y, given, proba, finder = flipped
     report = CalibrationReport.from_predictions(given, proba, finder=finder)
@@ -40,6 +41,7 @@ def test_errors_under_the_labels_of_the_finder(flipped):
     assert not found["checked"]
 
 
+@pytest.mark.slow
 def test_checks_are_told_and_names_are_matched(flipped):
     y, given, proba, _ = flipped
     names = np.array(["ant", "bee", "cat"])
@@ -59,6 +61,7 @@ def test_checks_are_told_and_names_are_matched(flipped):
     assert "No labels were checked" not in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_without_a_finder_there_is_no_section(flipped):
     _, given, proba, finder = flipped
     report = CalibrationReport.from_predictions(given[:300], proba[:300])

@@ -83,6 +83,7 @@ def test_a_pipeline_embeds_then_scores():
     )
 
 
+@pytest.mark.slow
 def test_training_samples_are_scored_as_the_scorer_scores_them():
     scorer = LossScorer(LogisticRegression(max_iter=500), cv=3)
     selector = DifficultySelector(scorer).fit(X, names)
@@ -124,6 +125,7 @@ def test_ties_and_infinite_difficulty():
     assert selector.get_support(indices=True).tolist() == [1]
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_fraction_in_a_pipeline():
     clf = SubsetClassifier(LogisticRegression(), DifficultySelector(RMDScorer()))
     grid = GridSearchCV(
@@ -229,6 +231,7 @@ def test_beta_draws_the_easier_the_fewer_are_kept(fraction):
     assert 0 < (drawn(values, sampling="beta", fraction=0.5)[1000:]).sum() < 500
 
 
+@pytest.mark.slow
 def test_beta_draws_one_of_three_by_the_density_of_their_ranks():
     chosen = np.zeros(3)
     for seed in range(600):
@@ -255,6 +258,7 @@ def test_the_hardest_are_cut_off_and_the_draw_is_repeated(sampling):
         drawn(values, sampling=sampling, fraction=0.9, cutoff=0.2)
 
 
+@pytest.mark.slow
 def test_groups_go_to_the_folds_of_a_scorer():
     X, y = load_iris(return_X_y=True)
     groups = np.arange(150) % 10

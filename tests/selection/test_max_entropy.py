@@ -48,6 +48,7 @@ def test_scores_and_choice_follow_the_definition(criterion):
     np.testing.assert_array_equal(selector.get_support(indices=True), sorted(order[:17]))
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.integers(1, 5), min_size=1, max_size=40),
     fraction=st.floats(0.01, 1.0),
@@ -61,6 +62,7 @@ def test_ties_are_broken_by_row_order(values, fraction):
     np.testing.assert_array_equal(np.flatnonzero(mask), expected)
 
 
+@pytest.mark.slow
 @given(
     row=st.lists(st.floats(1e-6, 1), min_size=2, max_size=30),
     order=st.randoms(use_true_random=False),
@@ -111,6 +113,7 @@ def test_frozen_estimator_is_used_as_it_is():
     )
 
 
+@pytest.mark.slow
 def test_lists_and_sparse_features():
     model = LogisticRegression(max_iter=2000, tol=1e-9)
     expected = MaxEntropySelector(model).fit(X, y)
@@ -282,6 +285,7 @@ def test_logistic_regression_sees_hard_rows_between_classes():
     assert (y[selector.support_] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence"])
 def test_soft_choice_is_in_proportion_to_the_score(criterion):
     proba = np.array([[1.0, 0.0, 0.0], [0.8, 0.2, 0.0], [0.6, 0.4, 0.0], [0.4, 0.3, 0.3]])

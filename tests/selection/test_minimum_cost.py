@@ -98,6 +98,7 @@ def test_costs_of_every_sample():
     assert paid["of samples"] < paid["mean"] < paid["class"]
 
 
+@pytest.mark.slow
 def test_calibrated_inside_and_in_a_search(iris):
     X, y = iris
     inside = PostHocCalibratedClassifier(model(), "temperature", cv=3)

@@ -137,6 +137,7 @@ def test_equal_confidence_is_one_threshold():
     assert risk_control(constant, right, risk=0.05, delta=0.1).n_accepted == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_limit_is_exceeded_as_seldom_as_promised(ties):
     """P(wrong | confidence u) = (1 - u) / 2: above t the error rate is (1 - t) / 4."""
@@ -201,6 +202,7 @@ def test_groups_of_one_are_samples():
     assert alone.bound == pytest.approx(plain.bound, abs=0.005)
 
 
+@pytest.mark.slow
 def test_the_limit_holds_where_errors_gather_in_groups():
     rng = np.random.default_rng(2)
     groups = np.repeat(np.arange(100), 8)
@@ -289,6 +291,7 @@ def three_votes(n, seed, risk_at):
     return confidence, 1 - rng.binomial(3, risk_at(confidence)) / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [150, 400])
 def test_the_limit_holds_for_shares_of_people(n_samples):
     broken, answered = 0, []
@@ -314,6 +317,7 @@ def test_shares_that_differ_little_answer_more_than_labels_drawn_from_them():
     assert np.mean(of_shares) > np.mean(of_labels)
 
 
+@pytest.mark.slow
 def test_the_limit_holds_for_shares_in_groups():
     rng = np.random.default_rng(3)
     groups = np.repeat(np.arange(100), 8)

@@ -99,6 +99,7 @@ def test_a_negative_class_is_not_taken_for_declined():
     assert set(clf.predict(X[TEST])) == {-2, -1, 0, 1}
 
 
+@pytest.mark.slow
 def test_out_of_fold_confidence_and_a_classifier_of_all_samples():
     clf = SelectiveClassifier(LogisticRegression(), risk=0.1).fit(X[TRAIN], Y[TRAIN])
     np.testing.assert_array_equal(clf.estimator_.coef_, MODEL.coef_)
@@ -120,6 +121,7 @@ def test_fit_params_are_cut_to_the_folds():
     SelectiveClassifier(Recording(), risk=0.1).fit(X[TRAIN], Y[TRAIN], tag=X[TRAIN, 0])
 
 
+@pytest.mark.slow
 def test_works_in_a_grid_search_and_at_the_end_of_a_pipeline():
     clf = SelectiveClassifier(LogisticRegression(), risk=0.2)
     pipe = make_pipeline(StandardScaler(), clf)
@@ -136,6 +138,7 @@ def test_decision_values_alone_are_enough():
         SelectiveClassifier(LinearSVC()).fit(X[TRAIN], Y[TRAIN])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", ["msp", "entropy", "margin", "max_logit", "energy"])
 def test_what_has_one_score_for_two_classes_is_calibrated_first(confidence):
     two = Y == 0
@@ -259,6 +262,7 @@ def rare_population(n, seed):
     return np.column_stack([1 - said, said]), np.array(["no", "yes"])[(rng.random(n) < p) * 1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No threshold keeps")
 def test_a_limit_for_every_answer_holds_for_all_of_them_together():
     limits, delta = {"no": 0.05, "yes": 0.2}, 0.1
@@ -429,6 +433,7 @@ def test_nothing_is_fitted_to_shares(options):
         clf.fit(X[CALIBRATION], shares_of(Y[CALIBRATION]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", [True, False])
 def test_a_threshold_on_the_samples_of_the_calibrator_brings_a_warning(trained, recwarn):
     model = FrozenEstimator(MODEL) if trained else LogisticRegression()

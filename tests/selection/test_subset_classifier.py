@@ -141,6 +141,7 @@ def test_inner_parameters_are_validated():
         SubsetClassifier(GaussianNB(), MaxEntropySelector(GaussianNB(), fraction=2)).fit(X, y)
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_fraction_in_a_pipeline():
     model = LogisticRegression(max_iter=500)
     pipe = make_pipeline(StandardScaler(), SubsetClassifier(model, MaxEntropySelector(model)))

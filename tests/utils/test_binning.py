@@ -82,6 +82,7 @@ def test_rounding_of_the_edges_changes_no_comparison(value, n_bins):
     )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=1, max_size=30),
     st.integers(1, 8),
@@ -155,6 +156,7 @@ def test_sums(weighted, shares):
         np.testing.assert_allclose(sums[:, b], expected, rtol=1e-13)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 12), st.booleans(), st.integers(0, 3)), min_size=1, max_size=30

@@ -124,6 +124,7 @@ def test_many_duplicates_bring_a_warning_that_names_groups(recwarn):
         warn_of_duplicates(np.append(np.arange(89), np.arange(11)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fit",
     [

@@ -49,6 +49,7 @@ def test_a_class_of_one_sample_is_named_too():
             tool(GaussianNB(), cv=LeaveOneOut()).fit(X[some], labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fit",
     [
@@ -79,6 +80,7 @@ def test_ordered_folds_calibrate_on_the_samples_that_they_leave_out():
     assert 0 < selective.coverage_ <= 1
 
 
+@pytest.mark.slow
 def test_repeated_folds_are_no_further_samples():
     once = PostHocCalibratedClassifier(GaussianNB(), cv=5).fit(X, Y)
     cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=0)
@@ -90,6 +92,7 @@ def test_repeated_folds_are_no_further_samples():
         SelectiveClassifier(GaussianNB(), risk=0.3, cv=cv).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_as_many_folds_as_samples_leave_out_one():
     some = slice(40)
     one, other = (

@@ -86,6 +86,7 @@ def test_folds_in_processes_are_printed_too(capsys):
     assert "Done   3 out of   3" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_report_and_a_comparison_print_their_steps(capsys):
     CalibrationReport.from_predictions(Y, P, verbose=1)
     lines = capsys.readouterr().out.splitlines()

@@ -45,6 +45,7 @@ def test_sparse_tensors_are_no_rows(device):
     assert not is_on_accelerator(torch.eye(2, device=device).to_sparse())
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported():
     code = (
         "import sys, numpy as np; from skcalib.difficulty import RMDScorer, KNNScorer\n"
