@@ -44,7 +44,7 @@ for name, criterion in losses.items():
     distances[name] = []
     for seed in range(3):
         net = CalibratedNetClassifier(
-            MLP, criterion=criterion, lr=0.01, max_epochs=15, batch_size=64, random_state=seed, device="cpu"
+            MLP, criterion=criterion, lr=0.01, max_epochs=15, random_state=seed, device="cpu"
         ).fit(X, label)
         differences = np.abs(net.predict_proba(X_test) - posterior).sum(axis=1) / 2
         distances[name].append(differences.mean())
