@@ -28,7 +28,7 @@ from skcalib.metrics import (
     maximum_calibration_error,
     smooth_calibration_error,
 )
-from skcalib.metrics._smooth import GridPlaces, compute_error_of_excess, grid_steps
+from skcalib.metrics._smooth import GridPlaces, compute_error_of_excess, count_grid_steps
 
 N_BINS = 15
 N_RESAMPLES = 200
@@ -147,7 +147,7 @@ def true_errors(samples: Samples) -> dict[str, float]:
     order = np.argsort(confidence)
     mass = np.cumsum(weight[order])
     edges = confidence[order][np.searchsorted(mass, np.arange(1, N_BINS) / N_BINS * mass[-1])]
-    places = GridPlaces.of(confidence, grid_steps(None))
+    places = GridPlaces.of(confidence, count_grid_steps(None))
     by_class = [
         in_bins(column, gap_k, weight, np.arange(1, N_BINS) / N_BINS)
         for column, gap_k in zip(columns.T, gaps.T)

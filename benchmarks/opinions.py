@@ -23,7 +23,7 @@ from skcalib.metrics import (
     prediction_powered_interval,
 )
 from skcalib.posthoc import TemperatureScaling
-from skcalib.selection._risk_control import risk_control
+from skcalib.selection._risk_control import control_risk
 
 RESULTS = Path(__file__).with_name("opinions_results.json")
 PAGE = Path(__file__).parents[1] / "docs/measured/opinions.inc"
@@ -288,7 +288,7 @@ def declining(data, n_draws):
                 rows = rng.integers(0, len(proba), n)
                 one = rng.uniform(size=n) < agree[rows]
                 for right in (agree[rows], one):
-                    kept = risk_control(confidence[rows], right, risk=risk, delta=DELTA)
+                    kept = control_risk(confidence[rows], right, risk=risk, delta=DELTA)
                     above = confidence > kept.threshold
                     found += [above.any() and 1 - agree[above].mean() > risk, above.mean()]
             broken, answered, one_broken, one_answered = np.reshape(found, (-1, 4)).mean(axis=0)

@@ -23,14 +23,14 @@ from skcalib.posthoc import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.utils._numeric import iter_blocks, row_max, row_sum
+from skcalib.utils._numeric import compute_row_max, compute_row_sum, iter_blocks
 
 
 def blocked_softmax(logits):
     out = np.empty_like(logits)
     for rows, block in iter_blocks(logits):
-        terms = np.exp(block - row_max(block)[:, None])
-        np.divide(terms, row_sum(terms)[:, None], out=out[rows])
+        terms = np.exp(block - compute_row_max(block)[:, None])
+        np.divide(terms, compute_row_sum(terms)[:, None], out=out[rows])
     return out
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks._ablation import Loss, Rule, Study
-from skcalib.selection._risk_control import risk_control
+from skcalib.selection._risk_control import control_risk
 
 CONTROL = "skcalib.selection._risk_control."
 DELTAS, N_DRAWS = (0.1, 0.01), 60
@@ -91,7 +91,7 @@ def losses(folder: Path) -> Iterator[Loss]:
         rng, declined, exceeded = np.random.default_rng(0), [], []
         for _ in range(N_DRAWS):
             confidence, correct, groups = drawn(kind, curves[curve], risk, n, rng)
-            found = risk_control(confidence, correct, risk=risk, delta=delta, groups=groups)
+            found = control_risk(confidence, correct, risk=risk, delta=delta, groups=groups)
             accepted = int(np.searchsorted(-u, -found.threshold))
             declined.append(1 - accepted / len(u))
             exceeded.append(accepted > 0 and true_rate[accepted - 1] > risk)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks._tables import shown, simple_table, study
-from skcalib.selection._risk_control import compute_upper_bound, risk_control
+from skcalib.selection._risk_control import compute_upper_bound, control_risk
 
 N_SPLITS = 2000
 DELTA = 0.1
@@ -91,7 +91,7 @@ def simulate(
         rows = rng.integers(0, len(confidence), n_samples)
         sample = confidence[rows], correct[rows]
         thresholds = {
-            "fixed_sequence": risk_control(*sample, risk=risk, delta=DELTA).threshold,
+            "fixed_sequence": control_risk(*sample, risk=risk, delta=DELTA).threshold,
             "sgr": sgr_threshold(*sample, risk),
         }
         thresholds["empirical"] = empirical_threshold(*sample, risk)

@@ -147,7 +147,7 @@ RULES_OF_FOUR = [
     Rule(
         "gain of others",
         "who of four copies (here any)",
-        {COPYING + "_gain_of_others": ask_nothing},
+        {COPYING + "_compute_gain_of_others": ask_nothing},
     ),
 ]
 STUDY, FOUR = Study(RULES, losses), Study(RULES_OF_FOUR, losses_of_four)

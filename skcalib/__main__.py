@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from . import __version__
 from .metrics import CalibrationMonitor, calibration_error_interval
-from .metrics._registry import choose_metric, metrics_to_minimize
+from .metrics._registry import choose_metric, list_metrics_to_minimize
 from .metrics._states import get_field, read_count, read_labels, read_state, read_text
 from .report import CalibrationReport
 from .report._data import OF_FILES, find_alignment
@@ -71,7 +71,9 @@ def add_commands(commands: Any) -> None:
     _add_columns(check)
     add = check.add_argument
     add("--max-error", type=float, required=True, help="largest error that passes, in (0, 1)")
-    which = f"which error, smaller = better: {', '.join(metrics_to_minimize())} (default: ece)"
+    which = (
+        f"which error, smaller = better: {', '.join(list_metrics_to_minimize())} (default: ece)"
+    )
     add("--metric", default="ece", help=which)
     add("--weight", help="a column of sample weights")
     add("--groups", help="a column that says which samples belong together, such as patients")
@@ -135,7 +137,7 @@ def _check(options: argparse.Namespace) -> int:
     limit = options.max_error
     if not 0 < limit < 1:
         raise ValueError(f"max-error must be in (0, 1), got {limit}.")
-    metric = choose_metric(options.metric, metrics_to_minimize())
+    metric = choose_metric(options.metric, list_metrics_to_minimize())
     table = read_predictions(
         options.predictions,
         options.label,
@@ -362,7 +364,7 @@ def _name_groups(by: dict[str, NDArray[Any]] | None) -> NDArray[Any] | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status, 2 where the input is refused."""
-    options = _parser().parse_args(arguments)
+    options = _make_parser().parse_args(arguments)
     try:
         with collecting() as notes:
             options.notes = notes
@@ -425,7 +427,7 @@ def _write_sentence(error: Exception) -> str:
     return str(error)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m skcalib")
     parser.add_argument("--version", action="version", version=f"skcalib {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)

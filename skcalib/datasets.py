@@ -152,7 +152,7 @@ def flip_labels(
     labels = check_class_labels(y)
     classes = np.unique(labels)
     check_several_classes(classes)
-    rng = _generator(random_state)
+    rng = _make_generator(random_state)
     n_flipped = int(fraction * len(labels) + 0.5)
     rows = rng.choice(len(labels), size=n_flipped, replace=False)
     other = encode(labels[rows], classes) + rng.randint(1, len(classes), size=n_flipped)
@@ -168,7 +168,7 @@ def flip_labels(
     return noisy, flipped
 
 
-def _generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+def _make_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     """Return the given generator, or that of a stream of the seed that only this file uses."""
     if not isinstance(random_state, Integral):
         return check_random_state(random_state)

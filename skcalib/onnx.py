@@ -100,14 +100,14 @@ class _Graph:
 # Maps of calibrators
 
 
-def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
+def _add_calibrator(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
     """Add the map of a calibrator to scores of double precision.
 
     A row that no calibrator reads, as where float32 overflows in the model, becomes NaN. Its
     numbers are replaced for the map, whose look-ups end the whole batch at a NaN.
     """
     k, single = len(calibrator.classes_), calibrator.n_features_in_ == 1
-    row_is_faulty = _faulty_rows(g, calibrator, scores)
+    row_is_faulty = _find_faulty_rows(g, calibrator, scores)
     scores = g("Where", row_is_faulty, 1 / k, scores)
     if calibrator.input != "proba":
         if calibrator.input == "scores":
@@ -117,11 +117,11 @@ def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
     else:
         p = g("Concat", g("Sub", 1.0, scores), scores, axis=1) if single else scores
         z = g("Log", g("Max", p, calibrator._zero))
-    mapped = _mapped(g, calibrator._formula(), z, p, k)
+    mapped = _add_map(g, calibrator._formula(), z, p, k)
     return str(g("Where", row_is_faulty, float("nan"), mapped))
 
 
-def _faulty_rows(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
+def _find_faulty_rows(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
     """Return which rows `predict_proba` refuses, (n, 1).
 
     A sum of probabilities may miss 1 by all that the rounding of 16 bits explains.
@@ -143,26 +143,26 @@ def _faulty_rows(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
     return str(of_row)
 
 
-def _mapped(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _add_map(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Add the map of a formula to logits z and probabilities p, both (n, k)."""
     return _FORMULAS[formula["kind"]](g, formula, z, p, k)
 
 
-def _identity(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _add_identity(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     return p
 
 
-def _uniform(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _make_uniform(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return equal probabilities of the classes whose logit is finite."""
     missing = g.double(g("IsInf", z))
     exists = g("Sub", 1.0, missing)
     return str(g("Div", exists, g.row_sum(exists, k)))
 
 
-def _mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _add_mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return the weighted sum of maps, 0 for a class with a logit of -inf."""
     parts = [
-        g("Mul", _mapped(g, part, z, p, k), weight)
+        g("Mul", _add_map(g, part, z, p, k), weight)
         for weight, part in zip(formula["weights"], formula["parts"])
     ]
     mixed = g("Mul", g("Sum", *parts), g("Sub", 1.0, g.double(g("IsInf", z))))
@@ -170,13 +170,13 @@ def _mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     return str(g("Div", mixed, total))
 
 
-def _shifted(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _add_shift(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return a map times exp(intercept), divided by the sums of rows."""
-    scaled = g("Mul", _mapped(g, formula["part"], z, p, k), np.exp(formula["intercept"]))
+    scaled = g("Mul", _add_map(g, formula["part"], z, p, k), np.exp(formula["intercept"]))
     return str(g("Div", scaled, g.row_sum(scaled, k)))
 
 
-def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _add_linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return softmax(W f + b) of f = z / T or, with a least value, of its clipped log-softmax."""
     f = g("Div", z, formula["temperature"])
     if formula["least"] is not None:
@@ -188,7 +188,7 @@ def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     return str(g("Softmax", g("Add", f, formula["intercept"]), axis=1))
 
 
-def _one_vs_rest(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _add_one_vs_rest(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return a curve for every class, divided by their sum; with k = 2, for the second class."""
     columns = range(1, 2) if k == 2 else range(k)
     of_proba = formula["of"] == "proba"
@@ -215,13 +215,13 @@ def _log_odds(g: _Graph, z: str, column: int, k: int) -> str:
     return str(g("Sub", g.columns(z, [column]), g("Add", top, g("Log", total))))
 
 
-def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+def _add_confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
     """Return probabilities with the largest (k = 2: the second) mapped by a curve of log-odds."""
-    zero, q = formula["zero"], _mapped(g, formula["part"], z, p, k)
+    zero, q = formula["zero"], _add_map(g, formula["part"], z, p, k)
     largest = g.columns(q, [1]) if k == 2 else g.largest(q)
     sure = g("Min", g("Max", largest, zero), 1 - zero)
     odds = g("Sub", g("Log", sure), g("Log", g("Sub", 1.0, sure)))
-    m = g("Sigmoid", _line(g, formula, odds, k))
+    m = g("Sigmoid", _add_line(g, formula, odds, k))
     if k == 2:
         return str(g("Concat", g("Sub", 1.0, m), m, axis=1))
     top = g("Not", g("Less", q, g("Mul", largest, 1 - formula["equal"])))
@@ -235,7 +235,7 @@ def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> s
     return str(g("Div", latest, g.row_sum(latest, k)))
 
 
-def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+def _add_beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     """Return (1 - w) sigmoid(a log q - b log(1 - q) + c) + w / k; q is p clipped, or of odds."""
     if curve["zero"] is None:
         # log q = min(v, 0) - log(1 + exp(-|v|)), and the same of -v for log(1 - q).
@@ -250,7 +250,7 @@ def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     return str(g("Add", g("Mul", mapped, 1 - curve["w"]), curve["w"] / k))
 
 
-def _steps(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+def _add_steps(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     """Return y[j] where j of the edges x are below p."""
     # The edges are values of samples, which the graph rounds.
     edges = np.array(curve["x"])
@@ -258,7 +258,7 @@ def _steps(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     return str(g("Gather", np.array(curve["y"]), _number_below(g, p, edges)))
 
 
-def _line(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+def _add_line(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     """Return the linear interpolation of the points (x, y) at p, constant outside of them."""
     x, y = np.array(curve["x"]), np.array(curve["y"])
     if len(x) == 1:
@@ -286,40 +286,46 @@ def _number_below(g: _Graph, values: str, ordered: NDArray[np.float64]) -> str:
 
 
 _FORMULAS: dict[str, Callable[..., str]] = {
-    "identity": _identity,
-    "uniform": _uniform,
-    "mixture": _mixture,
-    "shifted": _shifted,
-    "linear": _linear,
-    "one_vs_rest": _one_vs_rest,
-    "confidence": _confidence,
+    "identity": _add_identity,
+    "uniform": _make_uniform,
+    "mixture": _add_mixture,
+    "shifted": _add_shift,
+    "linear": _add_linear,
+    "one_vs_rest": _add_one_vs_rest,
+    "confidence": _add_confidence,
 }
-_CURVES: dict[str, Callable[..., str]] = {"beta": _beta, "steps": _steps, "line": _line}
+_CURVES: dict[str, Callable[..., str]] = {
+    "beta": _add_beta,
+    "steps": _add_steps,
+    "line": _add_line,
+}
 
 
 # The classifier inside
 
 
-def _unwrapped(estimator: Any) -> Any:
+def _unwrap(estimator: Any) -> Any:
     """Return a copy of the estimator that predicts, without frozen ones, searches and wrappers."""
     if isinstance(estimator, FrozenEstimator):
-        return _unwrapped(estimator.estimator)
+        return _unwrap(estimator.estimator)
     if isinstance(estimator, _DELEGATING):
-        return _unwrapped(estimator.estimator_)
+        return _unwrap(estimator.estimator_)
     if hasattr(estimator, "best_estimator_"):
-        return _unwrapped(estimator.best_estimator_)
+        return _unwrap(estimator.best_estimator_)
     if isinstance(estimator, Pipeline):
-        return Pipeline([(name, _unwrapped(step)) for name, step in estimator.steps])
+        return Pipeline([(name, _unwrap(step)) for name, step in estimator.steps])
     return copy(estimator)  # options belong to an object, and one may be needed twice
 
 
-def _inner(g: _Graph, operator: Any, *, raw: bool = False, fitted: Any = None) -> tuple[str, str]:
+def _add_inner(
+    g: _Graph, operator: Any, *, raw: bool = False, fitted: Any = None
+) -> tuple[str, str]:
     """Add the classifier inside; return its label and its probabilities or, `raw`, scores.
 
     The columns are in the order of the classes outside.
     """
     outer = operator.raw_operator
-    model = _unwrapped(outer.estimator_ if fitted is None else fitted)
+    model = _unwrap(outer.estimator_ if fitted is None else fitted)
     # A Pipeline would not pass `raw_scores` on: the options are those of its last step.
     last, _ = get_last_step(model)
     allowed = g.scope._get_allowed_options(last, fail=False) or {}
@@ -348,10 +354,10 @@ def _in_order(g: _Graph, scores: str, model: Any, classes: NDArray[Any], absent:
     return str(g("Concat", *columns, axis=1))
 
 
-# What skl2onnx calls: parsers declare operators, `_shapes` types outputs, converters add nodes
+# What skl2onnx calls: parsers declare operators, `_set_shapes` types outputs, converters add nodes
 
 
-def _labels(classes: ArrayLike) -> NDArray[Any]:
+def _convert_labels(classes: ArrayLike) -> NDArray[Any]:
     """Return labels of a type that ONNX has: integers or strings."""
     array = np.asarray(classes)
     return array.astype(str if array.dtype.kind in "OSU" else np.int64)
@@ -359,7 +365,7 @@ def _labels(classes: ArrayLike) -> NDArray[Any]:
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     """Declare an operator with label and probabilities, in dicts unless zipmap is off."""
-    operator = scope.declare_local_operator(_alias(type(model)), model)
+    operator = scope.declare_local_operator(_add_alias(type(model)), model)
     operator.inputs = inputs
     is_double = isinstance(inputs[0].type, DoubleTensorType)
     kind = DoubleTensorType if is_double else FloatTensorType
@@ -377,12 +383,12 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
     return [*_apply_zipmap(zipmap, scope, model, kind(), outputs[:2]), *outputs[2:]]
 
 
-def _shapes(operator: Any) -> None:
+def _set_shapes(operator: Any) -> None:
     """Set the types and shapes of the outputs."""
     label, proba, *accepted = operator.outputs
     n, classes = operator.inputs[0].get_first_dimension(), operator.raw_operator.classes_
     answers = getattr(operator.raw_operator, "decisions_", classes)
-    is_text = _labels(answers).dtype.kind == "U"
+    is_text = _convert_labels(answers).dtype.kind == "U"
     label.set_type((StringTensorType if is_text else Int64TensorType)([n]))
     proba.set_type(type(proba.type)([n, len(classes)]))
     for output in accepted:
@@ -400,13 +406,13 @@ def _save(g: _Graph, operator: Any, label: str, proba: str) -> None:
 def _save_largest(g: _Graph, operator: Any, proba: str) -> None:
     """Make probabilities an output, and the class of the largest as the label."""
     best = g("ArgMax", proba, axis=1, keepdims=0)
-    _save(g, operator, g("Gather", _labels(operator.raw_operator.classes_), best), proba)
+    _save(g, operator, g("Gather", _convert_labels(operator.raw_operator.classes_), best), proba)
 
 
 def _convert_calibrator(scope: Any, operator: Any, container: Any) -> None:
     g = _Graph(scope, container)
     scores = g.double(operator.inputs[0].full_name)
-    _save_largest(g, operator, _calibrated(g, operator.raw_operator, scores))
+    _save_largest(g, operator, _add_calibrator(g, operator.raw_operator, scores))
 
 
 def _convert_calibrated(scope: Any, operator: Any, container: Any) -> None:
@@ -419,10 +425,10 @@ def _convert_calibrated(scope: Any, operator: Any, container: Any) -> None:
     parts = []
     for fitted in model.estimators_:
         raw = model._scoring_method() == "decision_function"
-        _, scores = _inner(g, operator, raw=raw, fitted=fitted)
+        _, scores = _add_inner(g, operator, raw=raw, fitted=fitted)
         if model.calibrator_.n_features_in_ == 1:
             scores = g.columns(scores, [1])  # skl2onnx has minus the score for the first class
-        parts.append(_calibrated(g, model.calibrator_, scores))
+        parts.append(_add_calibrator(g, model.calibrator_, scores))
     proba = parts[0]
     if len(parts) > 1:
         logs = [g("Log", g("Max", part, float(np.finfo(np.float64).tiny))) for part in parts]
@@ -441,16 +447,16 @@ def _convert_selective(scope: Any, operator: Any, container: Any) -> None:
         raise NotImplementedError(
             f"risk must be a number in ONNX: the graph has one threshold, got {model.risk}."
         )
-    label, proba = _inner(g, operator)
+    label, proba = _add_inner(g, operator)
     raw = model.confidence_ in ("max_logit", "energy")
-    values = _inner(g, operator, raw=True)[1] if raw else proba
+    values = _add_inner(g, operator, raw=True)[1] if raw else proba
     confidence = _CONFIDENCES[model.confidence_](g, values, len(model.classes_))
     limit = model.threshold_
     if np.isfinite(limit):
         # Scores that equal it up to rounding, as often with trees and neighbors, do not pass.
         limit += FLOAT32_ROUNDING * abs(limit)
     accepted = g("Reshape", g("Greater", confidence, limit), _FLAT)
-    answer = g("Where", accepted, label, _labels(model.reject_label_))
+    answer = g("Where", accepted, label, _convert_labels(model.reject_label_))
     _save(g, operator, answer, proba)
     g.save(accepted, operator.outputs[2])
 
@@ -461,22 +467,22 @@ def _convert_minimum_cost(scope: Any, operator: Any, container: Any) -> None:
         raise NotImplementedError(
             "costs must be a table in ONNX, one for all samples, got a function of X."
         )
-    _, proba = _inner(g, operator)
+    _, proba = _add_inner(g, operator)
     expected = g("MatMul", proba, np.asarray(model.costs, dtype=np.float64).T)
     best = g("ArgMin", expected, axis=1, keepdims=0)
-    _save(g, operator, g("Gather", _labels(model.decisions_), best), proba)
+    _save(g, operator, g("Gather", _convert_labels(model.decisions_), best), proba)
 
 
-def _minus_entropy(g: _Graph, proba: str, k: int) -> str:
+def _add_minus_entropy(g: _Graph, proba: str, k: int) -> str:
     logs = g("Log", g("Max", proba, float(np.finfo(np.float64).tiny)))
     return g.row_sum(g("Mul", proba, logs), k)
 
 
-def _margin(g: _Graph, proba: str, k: int) -> str:
+def _add_margin(g: _Graph, proba: str, k: int) -> str:
     return str(g("MatMul", g.largest(proba, 2), np.array([[1.0], [-1.0]])))
 
 
-def _energy(g: _Graph, logits: str, k: int) -> str:
+def _add_energy(g: _Graph, logits: str, k: int) -> str:
     top = g.largest(logits)
     terms = g("Exp", g("Sub", logits, top))
     return str(g("Add", top, g("Log", g.row_sum(terms, k))))
@@ -484,16 +490,16 @@ def _energy(g: _Graph, logits: str, k: int) -> str:
 
 _CONFIDENCES: dict[Any, Callable[[_Graph, str, int], str]] = {
     "msp": lambda g, proba, k: g.largest(proba),
-    "entropy": _minus_entropy,
-    "margin": _margin,
+    "entropy": _add_minus_entropy,
+    "margin": _add_margin,
     "max_logit": lambda g, logits, k: g.largest(logits),
-    "energy": _energy,
+    "energy": _add_energy,
 }
 
 
 def _parse_delegating(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     """Parse the inner classifier in place of the outer one, whose predictions are the same."""
-    inner = _unwrapped(model)
+    inner = _unwrap(model)
     if not np.array_equal(inner.classes_, model.classes_):
         raise NotImplementedError("the classifier inside must know all classes.")
     zipmap = scope.get_options(model, {"zipmap": True})["zipmap"]
@@ -505,21 +511,21 @@ def _convert_delegating(scope: Any, operator: Any, container: Any) -> None:
     """Not called: the parser leaves no such operator."""
 
 
-def _alias(kind: type) -> str:
+def _add_alias(kind: type) -> str:
     return f"Skcalib{kind.__name__}"
 
 
-def _subclasses(base: Any) -> list[Any]:
+def _list_subclasses(base: Any) -> list[Any]:
     """Return the calibrators of the package, including private ones of the stack."""
     found: list[Any] = []
     for kind in base.__subclasses__():
-        found += [kind, *_subclasses(kind)]
+        found += [kind, *_list_subclasses(kind)]
     return [kind for kind in found if kind.__module__.startswith(posthoc.__name__)]
 
 
 def _register() -> None:
     handled: dict[Any, tuple[Any, Any]] = dict.fromkeys(
-        _subclasses(PostHocCalibrator), (_parse, _convert_calibrator)
+        _list_subclasses(PostHocCalibrator), (_parse, _convert_calibrator)
     )
     for kind in _DELEGATING:
         handled[kind] = _parse_delegating, _convert_delegating
@@ -528,7 +534,7 @@ def _register() -> None:
     handled[MinimumCostClassifier] = _parse, _convert_minimum_cost
     for kind, (parser, converter) in handled.items():
         update_registered_converter(
-            kind, _alias(kind), _shapes, converter, parser=parser, options=_OPTIONS
+            kind, _add_alias(kind), _set_shapes, converter, parser=parser, options=_OPTIONS
         )
 
 

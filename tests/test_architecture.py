@@ -162,7 +162,7 @@ def test_constants_have_one_home_and_a_use(package):
 SHARED = {
     "__main__": {
         "metrics._registry.choose_metric",
-        "metrics._registry.metrics_to_minimize",
+        "metrics._registry.list_metrics_to_minimize",
         "metrics._states.get_field",
         "metrics._states.read_count",
         "metrics._states.read_labels",
@@ -173,7 +173,7 @@ SHARED = {
         "report._read.describe",
         "report._read.read_predictions",
     },
-    "labels": {"difficulty._mahalanobis.gaussians_without"},
+    "labels": {"difficulty._mahalanobis.make_gaussians_without"},
     "nets": {
         "metrics._registry.AnyMetric",
         "metrics._registry.find_metric",
@@ -186,13 +186,13 @@ SHARED = {
     },
     "report": {
         "metrics._expected_cost.check_costs",
-        "metrics._groupwise.holm",
-        "metrics._intervals.mean_range",
-        "metrics._intervals.mean_test",
+        "metrics._groupwise.correct_by_holm",
+        "metrics._intervals.compute_mean_range",
+        "metrics._intervals.compute_mean_pvalue",
         "metrics._risk_model.Sample",
         "metrics._risk_model.get_groups",
         "metrics._risk_model.estimate_smooth_residual",
-        "selection._risk_control.risk_control",
+        "selection._risk_control.control_risk",
     },
     "selection": {
         "metrics._expected_cost.check_costs",

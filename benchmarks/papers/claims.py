@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.metrics._groupwise import holm
+from skcalib.metrics._groupwise import correct_by_holm
 
 from .printed import Printed
 from .results import settings_of
@@ -199,7 +199,7 @@ def _result(claim, methods, setting, rival, column, lost, in_percent):
 def verdict_of(results, least, asked):
     if all(r.low > least for r in results):
         return "holds, smaller" if any(r.high < asked for r in results) else "holds"
-    adjusted = holm(np.array([r.p for r in results]))
+    adjusted = correct_by_holm(np.array([r.p for r in results]))
     if any(r.mean > least and p < LEVEL for r, p in zip(results, adjusted)):
         return "holds in part"
     return "does not hold here" if all(r.high < asked for r in results) else "undecided"

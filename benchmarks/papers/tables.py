@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcalib.metrics._groupwise import holm
+from skcalib.metrics._groupwise import correct_by_holm
 
 from .statistics import mean_and_error, paired
 
@@ -73,7 +73,7 @@ def marks(methods, point, column, reference):
         return {}
     base = methods[reference][point][column.metric]
     tests = [paired(methods[name][point][column.metric], base) for name in names]
-    adjusted = holm(np.array([p for _, _, p in tests]))
+    adjusted = correct_by_holm(np.array([p for _, _, p in tests]))
     return {
         name: ("**" if mean * column.better > 0 else "*") if p < LEVEL else ""
         for name, (mean, _, _), p in zip(names, tests, adjusted)

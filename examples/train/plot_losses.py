@@ -51,7 +51,9 @@ for seed in range(5):
     )
     noisy, _ = flip_labels(y_train, fraction=0.1, random_state=seed)
     for loss_name, loss in losses.items():
-        net = CalibratedNetClassifier(MLP, criterion=loss, max_epochs=20, batch_size=64, random_state=seed)
+        net = CalibratedNetClassifier(
+            MLP, criterion=loss, max_epochs=20, batch_size=64, random_state=seed
+        )
         net.fit(X_train, noisy)
         proba = net.predict_proba(X_test)
         temperature = TemperatureScaling().fit(net.decision_function(X_val), y_val)

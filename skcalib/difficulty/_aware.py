@@ -127,16 +127,16 @@ def difficulty_weights(
     >>> difficulty_weights([30.0, 99.0], reference=[-120.0, 0.0, 60.0]).round(3)
     array([0.435, 1.   ])
     """
-    values = _checked(difficulty)
+    values = _check_difficulty(difficulty)
     if reference is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight must be None where reference is given, got both.")
-        return _on_scale_of(values, _checked(reference), scale, temperature, c)
+        return _weigh_on_scale_of(values, _check_difficulty(reference), scale, temperature, c)
     weight = check_weights(sample_weight, len(values))
     weights = np.zeros(len(values))
     used = slice(None) if weight is None else weight > 0
-    scaled = _scaled(values[used], scale, None if weight is None else weight[used])
-    weights[used] = _weights(scaled, scaled.max(), temperature, c)
+    scaled = _scale_difficulty(values[used], scale, None if weight is None else weight[used])
+    weights[used] = _compute_weights(scaled, scaled.max(), temperature, c)
     negligible = int((weights[used] < _NEGLIGIBLE).sum())
     if 2 * negligible >= len(scaled):
         warn(
@@ -146,7 +146,7 @@ def difficulty_weights(
     return weights
 
 
-def _weights(
+def _compute_weights(
     scaled: NDArray[np.float64], largest: float, temperature: float, c: float
 ) -> NDArray[np.float64]:
     """Return exp(d / T) / (exp(largest / T) + c) of scaled difficulties d."""
@@ -158,7 +158,7 @@ def _weights(
     return np.exp(below_largest - np.logaddexp(0.0, log_c_over_largest))
 
 
-def _on_scale_of(
+def _weigh_on_scale_of(
     values: NDArray[np.float64],
     reference: NDArray[np.float64],
     scale: str | None,
@@ -166,7 +166,7 @@ def _on_scale_of(
     c: float,
 ) -> NDArray[np.float64]:
     """Return the weights of difficulties whose scale and maximum come from a reference."""
-    scaled = _scaled(reference, scale, None)
+    scaled = _scale_difficulty(reference, scale, None)
     order = np.argsort(reference)
     # Every scale is increasing, and all except ranks are linear: between two difficulties of the
     # reference, the scaled ones are interpolated. Infinity gets the largest scaled value.
@@ -174,10 +174,10 @@ def _on_scale_of(
     finite = order[:n_finite]
     within = np.interp(values, reference[finite], scaled[finite])
     own = np.where(values < np.inf, within, scaled.max())
-    return _weights(own, scaled.max(), temperature, c)
+    return _compute_weights(own, scaled.max(), temperature, c)
 
 
-def _checked(difficulty: ArrayLike) -> NDArray[np.float64]:
+def _check_difficulty(difficulty: ArrayLike) -> NDArray[np.float64]:
     """Return finite difficulties and positive infinities."""
     values = as_array(difficulty, name="difficulty")
     infinite = values == np.inf if values.dtype.kind == "f" else np.False_
@@ -187,7 +187,7 @@ def _checked(difficulty: ArrayLike) -> NDArray[np.float64]:
     return np.where(infinite, np.inf, numbers)
 
 
-def _scaled(
+def _scale_difficulty(
     values: NDArray[np.float64], scale: str | None, weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Return finite scaled difficulties, (n,)."""
@@ -195,7 +195,7 @@ def _scaled(
     if not finite.any():
         return np.zeros_like(values)
     if scale == "rank" and values.min() < values.max():
-        return _ranks(values, weight)
+        return _compute_ranks(values, weight)
     bounded = np.minimum(values, values[finite].max())
     if scale is None:
         return bounded
@@ -211,7 +211,9 @@ def _scaled(
     return centered / np.sqrt(np.average(centered**2, weights=relative))
 
 
-def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _compute_ranks(
+    values: NDArray[np.float64], weight: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
     """Return the ranks, mapped to [0, 1]: 0 for the smallest value and 1 for the largest.
 
     Equal samples share their mean rank, at the middle of their weight: weight k is k copies.

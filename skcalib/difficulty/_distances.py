@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
-from ..utils._backends import for_blocks, for_chunks, get_back_end, take_rows, to_host
+from ..utils._backends import collect_blocks, collect_chunks, get_back_end, take_rows, to_host
 from ..utils._labels import format_labels
 from ..utils._output import warn
 from ._gaussians import (
     GaussianStatistics,
     JointForm,
     RankTolerance,
-    default_tol,
-    inverse_factor,
-    joint_form,
-    plain_form,
-    shrinkage_amount,
-    shrunk,
-    working_dtype,
+    choose_working_dtype,
+    compute_default_tol,
+    compute_inverse_factor,
+    compute_shrinkage,
+    make_joint_form,
+    make_plain_form,
+    shrink,
 )
 
 # Squared distances of samples to Gaussians, in chunks and in the dtype of the samples.
@@ -78,13 +78,13 @@ class ClassDistances:
 
     def to_all_classes(self, X: Any) -> NDArray:
         """Return the distances of each sample to every class."""
-        out = np.empty((len(X), len(self.means)), dtype=working_dtype(X.dtype))
+        out = np.empty((len(X), len(self.means)), dtype=choose_working_dtype(X.dtype))
         return self._fill(out, X, lambda distances: distances)
 
     def to_nearest_class(self, X: Any) -> NDArray:
         """Return the distance of each sample to the nearest class."""
         xp, _ = get_back_end(X)
-        out = np.empty(len(X), dtype=working_dtype(X.dtype))
+        out = np.empty(len(X), dtype=choose_working_dtype(X.dtype))
         return self._fill(out, X, lambda distances: xp.amin(distances, 1))
 
     def nearest_class(self, X: Any) -> NDArray[np.intp]:
@@ -96,7 +96,7 @@ class ClassDistances:
         """Write ``reduce(distances to all classes)`` of each sample into `out`."""
         xp, place = get_back_end(X)
         # One origin for all classes: their distances come from a product.
-        polynomial = self._polynomial("background", working_dtype(X.dtype))
+        polynomial = self._polynomial("background", choose_working_dtype(X.dtype))
         origin, projection = place(polynomial.origin), place(polynomial.projection)
         slopes, quadratic = place(polynomial.linear.T), place(polynomial.quadratic)
         constant = place(polynomial.constant.astype(polynomial.linear.dtype))
@@ -109,7 +109,7 @@ class ClassDistances:
             distances += constant
             out[rows] = to_host(reduce(self._not_negative(distances)))
 
-        for_blocks(fill, X, self._block_rows(len(self.means)))
+        collect_blocks(fill, X, self._block_rows(len(self.means)))
         return out
 
     def to_own_class(self, X: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -117,7 +117,7 @@ class ClassDistances:
         xp, place = get_back_end(X)
         # The origin of every class is its mean: otherwise, large distances between classes would
         # cancel after the product.
-        polynomial = self._polynomial("classes", working_dtype(X.dtype))
+        polynomial = self._polynomial("classes", choose_working_dtype(X.dtype))
         minus_origin, projection = place(-polynomial.origin), place(polynomial.projection)
         linear, quadratic = place(polynomial.linear), place(polynomial.quadratic)
         # About its own mean c is 0 up to rounding: constant and slope are the background's.
@@ -134,7 +134,7 @@ class ClassDistances:
             distances += xp.einsum("ij,ij,j->i", z, z, quadratic)
             out[rows] = to_host(distances)
 
-        for_blocks(fill, X, self._block_rows(self.form.projection.shape[1]))
+        collect_blocks(fill, X, self._block_rows(self.form.projection.shape[1]))
         return self._not_negative(out)
 
     def prepare(self, work: type[np.floating]) -> None:
@@ -177,7 +177,7 @@ class ClassDistances:
         return distances if self.form.background_weights.any() else distances.clip(min=0.0)
 
 
-def class_distances(
+def compute_class_distances(
     statistics: GaussianStatistics,
     *,
     relative: bool,
@@ -214,18 +214,18 @@ def class_distances(
             "X must vary within at least one class, got no variance about the class means "
             f"({total_weight:g} samples in {n_classes} classes)."
         )
-    default = default_tol(len(within), statistics.work_eps)
+    default = compute_default_tol(len(within), statistics.work_eps)
     tolerance = RankTolerance(noise, default if tol is None else tol)
-    covariance = shrunk(within, shrinkage, total_weight)
+    covariance = shrink(within, shrinkage, total_weight)
     if not relative:
-        form = plain_form(covariance, tolerance)
+        form = make_plain_form(covariance, tolerance)
     elif shrinkage is None:
-        form = joint_form(covariance, root, tolerance, rooted=True)
+        form = make_joint_form(covariance, root, tolerance, rooted=True)
     else:
         # Each covariance moves toward its own multiple of the identity: their difference has no
         # root with one row for every class.
-        background = shrunk(within + root.T @ root, shrinkage, total_weight)
-        form = joint_form(covariance, background - covariance, tolerance)
+        background = shrink(within + root.T @ root, shrinkage, total_weight)
+        form = make_joint_form(covariance, background - covariance, tolerance)
     n_unresolved = 0
     if tol is None and statistics.work_eps > np.finfo(np.float64).eps:
         # The directions that the samples could span, minus those that their sums in float32 show.
@@ -291,7 +291,7 @@ class LeftOut:
         self.within, root = statistics.within_covariance(), statistics.between_root()
         self.total = self.within + root.T @ root
         noise = statistics.input_eps**2 * (self.mean**2 + np.diag(self.total))
-        tol = default_tol(len(self.within), statistics.work_eps) if tol is None else tol
+        tol = compute_default_tol(len(self.within), statistics.work_eps) if tol is None else tol
         self.tolerance = RankTolerance(noise, tol)
         self.absent = statistics.weight <= 0
         # Any finite mean will do for a class without samples: its distances become infinite.
@@ -301,8 +301,8 @@ class LeftOut:
     def _gaussian(self, covariance: NDArray, means: NDArray, weight: NDArray) -> Gaussian:
         """Return the Gaussian of these classes, shrunk and truncated as the fit is."""
         shrinkage = self.shrinkage, self.statistics.total_weight
-        factor = inverse_factor(shrunk(covariance, *shrinkage), self.tolerance)
-        part = 1.0 - shrinkage_amount(covariance, *shrinkage)
+        factor = compute_inverse_factor(shrink(covariance, *shrinkage), self.tolerance)
+        part = 1.0 - compute_shrinkage(covariance, *shrinkage)
         # About the mean of all samples: far from the origin, means would lose digits.
         return Gaussian(factor, means - self.mean, weight, part, self.work)
 
@@ -371,7 +371,7 @@ class LeftOut:
 
         width = 2 * (X.shape[1] + len(self.absent))
         n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
-        for_chunks(of_chunk, len(X), n_rows)
+        collect_chunks(of_chunk, len(X), n_rows)
 
 
 class Gaussian:

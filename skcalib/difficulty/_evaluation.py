@@ -131,12 +131,12 @@ def cross_val_difficulty(
     params = get_group_params(estimator, groups)
     if groups is None:
         warn_of_duplicates(encode_duplicates(X, labels))
-    of_fold = partial(_fold_difficulty, estimator, X, labels, params)
+    of_fold = partial(_score_fold, estimator, X, labels, params)
     folds = make_folds(cv, X, labels, groups, least=2)
     return folds.average(run_folds(of_fold, folds, n_jobs, verbose))
 
 
-def _fold_difficulty(
+def _score_fold(
     estimator: Any,
     X: Any,
     labels: NDArray,

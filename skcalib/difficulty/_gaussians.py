@@ -13,8 +13,8 @@ from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
 from ..utils._backends import (
+    collect_blocks,
     exact_products,
-    for_blocks,
     get_back_end,
     one_blas_thread,
     take_rows,
@@ -50,7 +50,7 @@ BLOCK_MOST_ROWS = 2**13
 _CHUNKS_PER_PIECE = 8
 
 
-def working_dtype(dtype: np.dtype) -> type[np.floating]:
+def choose_working_dtype(dtype: np.dtype) -> type[np.floating]:
     """Return the dtype of products over data of `dtype`: float32 for float16 and float32."""
     # Integers in float64: float32 holds them only up to 2**24.
     return np.float64 if dtype.itemsize > 4 or dtype.kind != "f" else np.float32
@@ -89,7 +89,7 @@ class GaussianStatistics:
 
         Products run in `work` or, with None, in the working dtype of the samples.
         """
-        work = working_dtype(X.dtype) if work is None else work
+        work = choose_working_dtype(X.dtype) if work is None else work
         input_dtype = X.dtype if X.dtype.kind == "f" else work
         chunk_rows = min(max(BLOCK_ROWS, BLOCK_SIZE // X.shape[1]), BLOCK_MOST_ROWS)
         _, place = get_back_end(X)
@@ -128,11 +128,11 @@ class GaussianStatistics:
 
         def chunk_sums(rows: slice) -> tuple[Any, Any]:
             if sample_weight is None:
-                return _sums(X[rows], codes[rows], None, minus_reference)
+                return _compute_sums(X[rows], codes[rows], None, minus_reference)
             chosen = rows.start + np.flatnonzero(used[rows])
             # The root, since outer products contain a factor of the samples twice.
             root = place(np.sqrt(sample_weight[chosen]).astype(work))
-            return _sums(X[place(chosen)], codes[chosen], root, minus_reference)
+            return _compute_sums(X[place(chosen)], codes[chosen], root, minus_reference)
 
         def add(chunk: tuple[Any, Any]) -> None:
             nonlocal sums, scatter
@@ -140,7 +140,7 @@ class GaussianStatistics:
             scatter += chunk[1]
 
         # Longer blocks would lose digits in float32.
-        for_blocks(chunk_sums, X, chunk_rows, add, blocks_at_once=1)
+        collect_blocks(chunk_sums, X, chunk_rows, add, blocks_at_once=1)
         count = self.count + np.bincount(codes[used], minlength=len(self.count))
         weight = self.weight + np.bincount(codes, sample_weight, minlength=len(self.weight))
         return replace(placed, count=count, weight=weight, sums=sums, scatter=scatter)
@@ -165,7 +165,7 @@ class GaussianStatistics:
         for rows in gen_batches(len(X), chunk_rows):
             new = rows.start + np.flatnonzero(missing[codes[rows]] & used[rows])
             if len(new):
-                sums = to_host(_class_sums(X[place(new)], codes[new], None, len(missing)))
+                sums = to_host(_compute_class_sums(X[place(new)], codes[new], None, len(missing)))
                 count = np.bincount(codes[new], minlength=len(missing))
                 found = count > 0
                 # Without the weights: a reference need only be near.
@@ -274,21 +274,21 @@ class GaussianStatistics:
         return np.sqrt(fraction)[:, None] * (apart - fraction @ apart)
 
 
-def shrunk(
+def shrink(
     covariance: NDArray[np.float64], shrinkage: float | str | None, n_samples: float
 ) -> NDArray[np.float64]:
     """Return the covariance, moved toward the identity times its mean variance."""
     if shrinkage is None:
         return covariance
-    amount = shrinkage_amount(covariance, shrinkage, n_samples)
+    amount = compute_shrinkage(covariance, shrinkage, n_samples)
     variance = np.trace(covariance) / len(covariance)
     return (1.0 - amount) * covariance + amount * variance * np.eye(len(covariance))
 
 
-def shrinkage_amount(
+def compute_shrinkage(
     covariance: NDArray[np.float64], shrinkage: float | str | None, n_samples: float
 ) -> float:
-    """Return how far `shrunk` moves: for "auto" as Chen et al. (2010), in scikit-learn's form."""
+    """Return how far `shrink` moves: for "auto" as Chen et al. (2010), in scikit-learn's form."""
     if shrinkage != "auto":
         return float(shrinkage or 0)
     variance = float(np.trace(covariance)) / len(covariance)
@@ -298,7 +298,7 @@ def shrinkage_amount(
     return 1.0 if denominator <= 0 else min((mean_square + variance**2) / denominator, 1.0)
 
 
-def _sums(
+def _compute_sums(
     X: Any, codes: NDArray[np.intp], root_weight: Any, minus_reference: Any
 ) -> tuple[Any, Any]:
     """Return the sums (n_classes, n_features) and outer products of samples about references."""
@@ -310,11 +310,11 @@ def _sums(
         if root_weight is not None:
             deviation *= root_weight[:, None]
         # One root of the weight here and one in the deviation: w_i (x_i - r).
-        sums = _class_sums(deviation, codes, root_weight, len(minus_reference))
+        sums = _compute_class_sums(deviation, codes, root_weight, len(minus_reference))
         return sums, deviation.T @ deviation
 
 
-def _class_sums(X: Any, codes: NDArray[np.intp], weight: Any, n_classes: int) -> Any:
+def _compute_class_sums(X: Any, codes: NDArray[np.intp], weight: Any, n_classes: int) -> Any:
     """Return the sums (n_classes, n_features) of the samples of every class, weighted or not."""
     xp, place = get_back_end(X)
     if xp is np:
@@ -373,7 +373,7 @@ class RankTolerance:
     tol: float
 
 
-def default_tol(n_features: int, work_eps: float) -> float:
+def compute_default_tol(n_features: int, work_eps: float) -> float:
     """Return the largest eigenvalue that rounding alone gives, with each feature of variance 1.
 
     The products leave errors of about `work_eps` in every entry, and the eigenvalues, up to
@@ -384,7 +384,7 @@ def default_tol(n_features: int, work_eps: float) -> float:
     return 8.0 * work_eps * float(np.sqrt(n_features)) + 4.0 * eps * n_features
 
 
-def inverse_factor(
+def compute_inverse_factor(
     covariance: NDArray[np.float64], tolerance: RankTolerance
 ) -> NDArray[np.float64]:
     """Return F of shape (n_features, rank) with ``F @ F.T`` the pseudo-inverse of a covariance.
@@ -400,7 +400,7 @@ def inverse_factor(
     correlation = covariance * inverse_scale * inverse_scale[:, None]
     noise = tolerance.noise * inverse_scale**2
     # The largest noise of a feature bounds that along any unit vector.
-    triangle = _inverse_triangle(correlation, tolerance.tol + noise.max())
+    triangle = _invert_triangle(correlation, tolerance.tol + noise.max())
     if triangle is not None:
         # S = D L L^T D with the scales D, so that F = D^-1 L^-T.
         return inverse_scale[:, None] * triangle.T
@@ -418,9 +418,7 @@ def inverse_factor(
     return span @ np.linalg.inv(triangle).T / np.sqrt(values[supported])
 
 
-def _inverse_triangle(
-    correlation: NDArray[np.float64], floor: float
-) -> NDArray[np.float64] | None:
+def _invert_triangle(correlation: NDArray[np.float64], floor: float) -> NDArray[np.float64] | None:
     """Return L^-1 with L L^T the correlations, or None unless all eigenvalues exceed `floor`.
 
     An eigendecomposition would take six times as long. The sum of squares of L^-1 is the trace of
@@ -437,14 +435,14 @@ def _inverse_triangle(
     return inverse if np.linalg.norm(inverse) ** 2 * floor < 1 else None
 
 
-def plain_form(covariance: NDArray[np.float64], tolerance: RankTolerance) -> JointForm:
+def make_plain_form(covariance: NDArray[np.float64], tolerance: RankTolerance) -> JointForm:
     """Return the form of the class distance alone."""
-    factor = inverse_factor(covariance, tolerance)
+    factor = compute_inverse_factor(covariance, tolerance)
     n_coordinates = factor.shape[1]
     return JointForm(n_coordinates, factor, np.ones(n_coordinates), np.zeros(n_coordinates))
 
 
-def joint_form(
+def make_joint_form(
     covariance: NDArray[np.float64],
     between: NDArray[np.float64],
     tolerance: RankTolerance,
@@ -456,11 +454,11 @@ def joint_form(
     With `rooted`, `between` is R instead, of shape (n_classes, n_features), whose weighted rows
     add up to zero; if classes are few, the coordinates common to both distances are left out.
     """
-    factor = inverse_factor(covariance, tolerance)
+    factor = compute_inverse_factor(covariance, tolerance)
     rank, n_features = factor.shape[1], len(covariance)
     if rank < n_features:
         background = covariance + (between.T @ between if rooted else between)
-        background_factor = inverse_factor(background, tolerance)
+        background_factor = compute_inverse_factor(background, tolerance)
         # The support of S is part of that of S + B: equal ranks mean equal supports.
         if background_factor.shape[1] > rank:
             of_class = np.arange(rank + background_factor.shape[1]) < rank

@@ -34,8 +34,8 @@ from ..utils._labels import (
 )
 from ..utils._output import name_argument
 from ._base import DifficultyMixin
-from ._distances import ClassDistances, LeftOut, class_distances, warn_of_limits
-from ._gaussians import GaussianStatistics, shrunk, working_dtype
+from ._distances import ClassDistances, LeftOut, compute_class_distances, warn_of_limits
+from ._gaussians import GaussianStatistics, choose_working_dtype, shrink
 
 _DTYPES = [np.float64, np.float32, np.float16]
 
@@ -269,7 +269,7 @@ class RelativeMahalanobisScorer(
             names = ("classes_", "_statistics", "_announced")
             self._set_state(**{name: vars(other)[name] for name in names})
             return self
-        features, other_features = _features(self), _features(other)
+        features, other_features = _name_features(self), _name_features(other)
         if features != other_features:
             raise ValueError(
                 f"other must have the features of this scorer, {features}, got {other_features}."
@@ -324,7 +324,7 @@ class RelativeMahalanobisScorer(
         """
         check_is_fitted(self)
         if is_chunked(X):
-            shape = {"dtype": working_dtype(X.dtype), "n_columns": len(self.classes_)}
+            shape = {"dtype": choose_working_dtype(X.dtype), "n_columns": len(self.classes_)}
             return self._in_chunks(RelativeMahalanobisScorer.transform, X, **shape)
         data, distances = self._query(X)
         return distances.to_all_classes(data)
@@ -444,7 +444,7 @@ class RelativeMahalanobisScorer(
         ValueError
             If the weights of the classes show that these are not the samples of the fit.
         """
-        gaussians, *fitted = gaussians_without(self, X, y, sample_weight)
+        gaussians, *fitted = make_gaussians_without(self, X, y, sample_weight)
         return gaussians.to_own(*fitted)
 
     def leave_one_out_transform(
@@ -461,7 +461,7 @@ class RelativeMahalanobisScorer(
         distances : ndarray of shape (n_samples, n_classes)
             What ``fit`` on the other samples and ``transform`` of this one give.
         """
-        gaussians, *fitted = gaussians_without(self, X, y, sample_weight)
+        gaussians, *fitted = make_gaussians_without(self, X, y, sample_weight)
         return gaussians.to_all(*fitted)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
@@ -501,14 +501,14 @@ class RelativeMahalanobisScorer(
     def covariance_(self) -> NDArray[np.float64]:
         """Covariance about the class means."""
         statistics = self._statistics
-        return shrunk(statistics.within_covariance(), self.shrinkage, statistics.total_weight)
+        return shrink(statistics.within_covariance(), self.shrinkage, statistics.total_weight)
 
     @property
     def background_covariance_(self) -> NDArray[np.float64]:
         """Covariance about the mean of all samples."""
         statistics, root = self._statistics, self._statistics.between_root()
         total = statistics.within_covariance() + root.T @ root
-        return shrunk(total, self.shrinkage, statistics.total_weight)
+        return shrink(total, self.shrinkage, statistics.total_weight)
 
     def _read(self, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any) -> Any:
         """Return checked samples, or samples and labels; normalized as they are read."""
@@ -603,7 +603,7 @@ class RelativeMahalanobisScorer(
         announced = self._check_announced(classes, reset)
         if not reset and self._announced:
             announced = self.classes_
-        of_chunk = partial(_fitted_to_chunk, clone(self), announced, work)
+        of_chunk = partial(_fit_chunk, clone(self), announced, work)
         whole = reduce_chunks(of_chunk, add, X, y, sample_weight)
         if not getattr(whole, "class_count_", np.zeros(1)).any():
             raise ValueError(
@@ -652,7 +652,7 @@ class RelativeMahalanobisScorer(
         return self.relative, self.shrinkage, self.tol
 
     def _new_distances(self) -> ClassDistances:
-        return class_distances(
+        return compute_class_distances(
             self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
         )
 
@@ -667,7 +667,7 @@ class RelativeMahalanobisScorer(
         return distances
 
 
-def gaussians_without(
+def make_gaussians_without(
     scorer: RelativeMahalanobisScorer,
     X: ArrayLike,
     y: ArrayLike,
@@ -690,12 +690,12 @@ def gaussians_without(
         raise ValueError(
             "X, y and sample_weight must be those of the fit, got classes of other weights."
         )
-    work = working_dtype(samples.dtype)
+    work = choose_working_dtype(samples.dtype)
     gaussians = LeftOut(statistics, scorer.relative, scorer.shrinkage, scorer.tol, work)
     return gaussians, samples, codes, np.minimum(weight, 1.0)
 
 
-def _fitted_to_chunk(
+def _fit_chunk(
     unfitted: RelativeMahalanobisScorer,
     classes: NDArray[Any] | None,
     work: type[np.floating] | None,
@@ -714,7 +714,7 @@ def _fitted_to_chunk(
     return scorer
 
 
-def _features(scorer: Any) -> list[str] | str:
+def _name_features(scorer: Any) -> list[str] | str:
     """Return the names of the features or, without names, their number in words."""
     if hasattr(scorer, "feature_names_in_"):
         return scorer.feature_names_in_.tolist()

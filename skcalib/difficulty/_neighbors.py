@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from ..utils._backends import exact_products, get_back_end, row_squares, to_host
+from ..utils._backends import compute_row_squares, exact_products, get_back_end, to_host
 from ..utils._output import import_optional
 
 # Up to this number of features, scikit-learn is as fast as faiss.
@@ -82,10 +82,10 @@ class NeighborSearch:
         else:
             xp, _ = get_back_end(X)
             # Centering changes no neighbor; far from the origin, float32 would lose digits.
-            sums = (xp.sum(self._direction(X[b]), 0, dtype=xp.float64) for b in _blocks(X))
+            sums = (xp.sum(self._direction(X[b]), 0, dtype=xp.float64) for b in _iter_blocks(X))
             self.center_ = to_host(sum(sums)) / len(X)
             centered = self._prepare(X)
-            largest = float(xp.stack([abs(centered[b]).max() for b in _blocks(X)]).max())
+            largest = float(xp.stack([abs(centered[b]).max() for b in _iter_blocks(X)]).max())
             smallest = np.finfo(np.float32).tiny
             if largest < smallest and bool((X[:] != X[:1]).any()):
                 raise ValueError(
@@ -119,7 +119,7 @@ class NeighborSearch:
         if get_back_end(rows)[0] is np:
             return normalize(rows.astype(np.float64))
         wide = rows.double()
-        return wide / row_squares(wide).sqrt().clip(min=np.finfo(np.float64).tiny)[:, None]
+        return wide / compute_row_squares(wide).sqrt().clip(min=np.finfo(np.float64).tiny)[:, None]
 
     def _prepare(self, X: Any) -> Any:
         """Return samples as float32, minus the center and divided by the scale."""
@@ -128,7 +128,7 @@ class NeighborSearch:
         where = {} if xp is np else {"device": X.device}
         prepared = xp.empty(X.shape, dtype=xp.float32, **where)
         finite = True
-        for block in _blocks(X):
+        for block in _iter_blocks(X):
             part = prepared[block]
             # The difference is taken in the precision of X and rounded when it is stored.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -157,10 +157,10 @@ class NeighborSearch:
             faiss = import_optional("faiss", extra="faiss")
             squared, indices = faiss.knn(queries, self.train_, n_fetched)
         else:
-            squared, indices = nearest_in_tiles(queries, self.train_, n_fetched)
+            squared, indices = find_nearest_in_tiles(queries, self.train_, n_fetched)
         # Where neighbors are close to each other but far from the origin, cancellation leaves no
         # digits of the distance in float32. Those queries are searched again in float64.
-        again = squared[:, -1] < CANCELLATION * row_squares(queries)
+        again = squared[:, -1] < CANCELLATION * compute_row_squares(queries)
         if again.any():
             indices[again] = self._search_float64(queries[again], n_fetched)
         return to_host(indices)
@@ -169,7 +169,7 @@ class NeighborSearch:
         """Return the indices (n, n_fetched) of the nearest training samples, found in float64."""
         if get_back_end(queries)[0] is np:
             return self.search_.kneighbors(queries, n_fetched, return_distance=False)
-        return nearest_in_tiles(queries.double(), self.train_, n_fetched)[1]
+        return find_nearest_in_tiles(queries.double(), self.train_, n_fetched)[1]
 
     def is_equal(self, X: Any, neighbors: NDArray) -> NDArray[np.bool_]:
         """Return which of its neighbors (n, k) every sample of X equals, (n, k)."""
@@ -186,7 +186,7 @@ class NeighborSearch:
         _, place = get_back_end(self.train_)
         # From the differences: |x|^2 - 2xy + |y|^2 would lose digits.
         difference = self._beside_train(X) - self.train_[place(neighbor)]
-        return float(self.scale_) * np.sqrt(to_host(row_squares(difference)))
+        return float(self.scale_) * np.sqrt(to_host(compute_row_squares(difference)))
 
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self).copy()
@@ -198,12 +198,12 @@ class NeighborSearch:
         return state
 
 
-def _blocks(X: Any) -> Iterator[slice]:
+def _iter_blocks(X: Any) -> Iterator[slice]:
     """Yield slices of rows that hold at most `BLOCK_SIZE` elements."""
     return gen_batches(len(X), max(1, BLOCK_SIZE // X.shape[1]))
 
 
-def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
+def find_nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
     """Return squared distances and indices (n, k) of the nearest training samples, as tensors.
 
     Exact, by ``|x|^2 - 2 x y + |y|^2`` in the dtype of the queries.

@@ -44,7 +44,7 @@ from ..utils._output import ignoring
 # Networks, recognized by their class without importing torch or skorch, and their input.
 
 
-def unfrozen(estimator: Any) -> Any:
+def unfreeze(estimator: Any) -> Any:
     """Return the model inside a FrozenEstimator, or the estimator itself."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
@@ -116,20 +116,20 @@ def check_queries(owner: Any, model: Any, X: Any, y: Any) -> tuple[Any, NDArray 
 # Train a network, and record its predictions after every epoch.
 
 
-def default_network(seed: int) -> MLPClassifier:
+def make_default_network(seed: int) -> MLPClassifier:
     """Return a small network that converges within its iterations."""
     return MLPClassifier(
         (32, 32), learning_rate_init=0.01, tol=1e-3, max_iter=1000, random_state=seed
     )
 
 
-def trained_network(
+def train_network(
     estimator: Any, X: Any, y: NDArray, sample_weight: Any, random_state: np.random.RandomState
 ) -> Any:
     """Return a fitted clone of the estimator; frozen ones and torch modules as they are."""
     if estimator is None:
-        estimator = default_network(random_state.randint(np.iinfo(np.int32).max))
-    model = unfrozen(estimator)
+        estimator = make_default_network(random_state.randint(np.iinfo(np.int32).max))
+    model = unfreeze(estimator)
     network, _ = get_last_step(model)
     check_network(network)
     if is_torch_module(network):
@@ -138,10 +138,10 @@ def trained_network(
         check_is_fitted(model)
         return estimator
     with raise_ctrl_c():
-        return clone(estimator).fit(X, y, **_weight_arguments(model, sample_weight))
+        return clone(estimator).fit(X, y, **_make_weight_arguments(model, sample_weight))
 
 
-def _weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
+def _make_weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
     """Return the arguments of `fit` that carry the weights to the network."""
     if sample_weight is None:
         return {}
@@ -176,7 +176,7 @@ def train_recorded(
             # With memory, a Pipeline fits copies of its steps.
             network.steps[:-1] = before.steps
         network = network[-1]
-    weights = _weight_arguments(network, sample_weight)
+    weights = _make_weight_arguments(network, sample_weight)
     with raise_ctrl_c():
         if is_skorch_net(network):
             return _train_skorch(network, X, y, X_all, weights, seed)
@@ -266,7 +266,7 @@ class Reading(NamedTuple):
     final: NDArray
 
 
-def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
+def _choose_labels(proba: Any, classes: NDArray) -> NDArray:
     """Return the label of the largest column: from `classes` where they fit, else its number."""
     n_columns = proba.shape[1]
     if len(classes) != n_columns:
@@ -280,7 +280,7 @@ def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
     return classes[to_host(proba.argmax(1))]
 
 
-def _probabilities(logits: Any) -> Any:
+def _compute_probabilities(logits: Any) -> Any:
     """Return the softmax of logits (n, K); a single column is read as (0, z)."""
     xp, _ = get_back_end(logits)
     if logits.shape[1] == 1:
@@ -311,8 +311,8 @@ class _MLPReader:
             found[f"linear_{i}"] = linear = hidden @ coef + intercept
             hidden = activate(linear)
         # The last linear operation gives the logits.
-        proba = _probabilities(linear)
-        final = _predicted_labels(proba, self.model.classes_)
+        proba = _compute_probabilities(linear)
+        final = _choose_labels(proba, self.model.classes_)
         return Reading([X, *(found[name] for name in self.names), proba], final)
 
 
@@ -339,15 +339,15 @@ class _TorchReader:
         layers = self.embedder.transform_layers(X, output=True, as_tensors=on_device)
         output = layers[-1]
         if is_skorch_net(self.model):
-            proba = _skorch_probabilities(self.model, output, X)
+            proba = _compute_skorch_probabilities(self.model, output, X)
         else:
             xp, _ = get_back_end(output)
-            proba = _probabilities(xp.asarray(output, dtype=xp.float64))
-        final = _predicted_labels(proba, self.classes)
+            proba = _compute_probabilities(xp.asarray(output, dtype=xp.float64))
+        final = _choose_labels(proba, self.classes)
         return Reading([X.reshape(len(X), -1), *layers[: len(self.names)], proba], final)
 
 
-def _skorch_probabilities(net: Any, output: Any, X: Any) -> Any:
+def _compute_skorch_probabilities(net: Any, output: Any, X: Any) -> Any:
     """Return the result of `predict_proba`; the net decides whether outputs are logits."""
     for name in ("predict_proba", "forward_iter", "infer"):
         if getattr(type(net), name).__module__.split(".")[0] not in ("skorch", "skcalib"):
@@ -371,7 +371,7 @@ def _project(projection: SparseRandomProjection, layer: Any) -> Any:
         return xp.sparse.mm(matrix, layer.T).T
 
 
-def _empty(n_samples: int, layer: Any) -> Any:
+def _make_empty(n_samples: int, layer: Any) -> Any:
     """Return an uninitialized (n_samples, d) of the type and device of a layer."""
     shape = (n_samples, layer.shape[1])
     return np.empty(shape, layer.dtype) if get_back_end(layer)[0] is np else layer.new_empty(shape)
@@ -435,8 +435,8 @@ class ActivationReader:
         if device is None:
             return False
         # The input may be in float64; layers are in float32.
-        n_bytes = floats_on(device, sample).itemsize * sizes[0] + 4 * sum(sizes[1:])
-        return n_samples * n_bytes <= FREE_FRACTION * free_bytes(device)
+        n_bytes = put_floats_on(device, sample).itemsize * sizes[0] + 4 * sum(sizes[1:])
+        return n_samples * n_bytes <= FREE_FRACTION * count_free_bytes(device)
 
     def _enter(self, X: Any) -> Any:
         """Return the samples after the other steps of the Pipelines, as the network gets them."""
@@ -459,7 +459,7 @@ class ActivationReader:
                     f"X must hold samples of shape {self.shape}, as in fit, got shape {shape}."
                 )
             reading = self.reader.read(entered)
-            layers = [floats_on(self.reader.device, layer) for layer in reading.layers]
+            layers = [put_floats_on(self.reader.device, layer) for layer in reading.layers]
             # The search is in float32, where smaller probabilities are 0.
             layers[-1] = layers[-1] * (layers[-1] >= np.finfo(np.float32).tiny)
             for i, projection in enumerate(self.projections):
@@ -472,14 +472,14 @@ class ActivationReader:
         kept: list[Any] = []
         answers = []
         for block, reading in self.read(X):
-            kept = kept or [_empty(len(X), layer) for layer in reading.layers]
+            kept = kept or [_make_empty(len(X), layer) for layer in reading.layers]
             for whole, layer in zip(kept, reading.layers):
                 whole[block] = layer
             answers.append(reading.final)
         return Reading(kept, np.concatenate(answers))
 
 
-def floats_on(device: Any, values: Any) -> Any:
+def put_floats_on(device: Any, values: Any) -> Any:
     """Return numbers as float32 or float64: a tensor on `device`, or an array where it is None."""
     if device is None or isinstance(values, np.ndarray):
         array = to_host(values)
@@ -491,7 +491,7 @@ def floats_on(device: Any, values: Any) -> Any:
     return TensorRows(values)[:].to(device)
 
 
-def free_bytes(device: Any) -> float:
+def count_free_bytes(device: Any) -> float:
     """Return the memory that tensors may still take on a device; infinity if unknown."""
     memory = getattr(sys.modules["torch"], device.type)
     if not hasattr(memory, "mem_get_info"):

@@ -32,7 +32,7 @@ from ..utils._estimators import (
 )
 from ..utils._labels import encode_duplicates, encode_groups, warn_of_duplicates
 from ..utils._output import warn
-from ._mahalanobis import RMDScorer, gaussians_without
+from ._mahalanobis import RMDScorer, make_gaussians_without
 from ._scorers import KNNScorer
 
 
@@ -167,7 +167,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, VersionMixin, BaseEstimator):
         elif one_by_one and isinstance(self.scorer_, KNNScorer):
             scores = _complete(-clone(self.scorer_).fit_difficulty(X))
         elif one_by_one and labels is not None and isinstance(self.scorer_, RMDScorer):
-            gaussians, rows, codes, _ = gaussians_without(self.scorer_, X, labels, weight)
+            gaussians, rows, codes, _ = make_gaussians_without(self.scorer_, X, labels, weight)
             # A row is left out with all of its weight: any rest would raise its score.
             lost = np.ones(n_samples) if weight is None else weight
             # The least distance of all classes is the difficulty without a label.
@@ -177,7 +177,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, VersionMixin, BaseEstimator):
             folds = make_folds(cv, X, labels, groups, missing="ignore")
             scores = run_folds(partial(self._score_fold, X, labels, params), folds)
             weight = None if weight is None else weight[folds.rows]
-        self.offset_ = _threshold(scores, self.contamination, weight, in_sample=in_sample)
+        self.offset_ = _compute_threshold(scores, self.contamination, weight, in_sample=in_sample)
         show_inner(self, self.scorer_)
         return self
 
@@ -294,7 +294,7 @@ def _complete(scores: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def _threshold(
+def _compute_threshold(
     scores: NDArray[np.float64],
     contamination: float,
     weight: NDArray[np.float64] | None,

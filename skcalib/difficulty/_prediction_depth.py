@@ -23,7 +23,7 @@ from ..utils._estimators import VersionMixin
 from ..utils._output import warn
 from ._base import DifficultyMixin, RequiresLabels
 from ._neighbors import NeighborSearch, NeighborVote, drop
-from ._networks import ActivationReader, check_queries, check_samples, trained_network, unfrozen
+from ._networks import ActivationReader, check_queries, check_samples, train_network, unfreeze
 from .training_dynamics import prediction_depth
 
 # Number of training samples of which `fit` checks whether they have a depth.
@@ -357,7 +357,7 @@ class PredictionDepthScorer(
     def _fit_probes(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
         """Fit; return for some of the training samples whether their depth is undefined."""
         random_state = check_random_state(self.random_state)
-        X, labels = check_samples(self, unfrozen(self.estimator), X, y)
+        X, labels = check_samples(self, unfreeze(self.estimator), X, y)
         self.classes_, y_encoded = np.unique(labels, return_inverse=True)
         votes = self._votes()
         if self.exclude_self and not votes:
@@ -378,9 +378,9 @@ class PredictionDepthScorer(
             n_jobs=self.n_jobs,
             name="Activations",
         )
-        self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
+        self.estimator_ = train_network(self.estimator, X, labels, sample_weight, random_state)
         self._reader = ActivationReader(
-            unfrozen(self.estimator_),
+            unfreeze(self.estimator_),
             X,
             self.classes_,
             # Other metrics are searched by scikit-learn, which needs arrays, as classifiers do.
@@ -434,7 +434,7 @@ class PredictionDepthScorer(
 
         Wanted is the "winner", a position in `classes_`, or "proba", one number for each class.
         """
-        X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
+        X, y_encoded = check_queries(self, unfreeze(self.estimator), X, y)
         of_layers = self._of_votes if self._votes() else self._of_classifiers
         found, final = [], []
         for block, (layers, answers) in self._reader.read(X):

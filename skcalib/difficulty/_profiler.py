@@ -28,8 +28,8 @@ from ._networks import (
     check_network,
     check_samples,
     clone_with_seed,
-    default_network,
     is_torch_module,
+    make_default_network,
     train_recorded,
 )
 from ._prediction_depth import PredictionDepthScorer
@@ -103,7 +103,7 @@ def run_repeat(
     train = np.flatnonzero(~plan.held_out)
     X_train, y_train = _safe_indexing(X, train), y[train]
     weight = None if sample_weight is None else sample_weight[train]
-    network = default_network(plan.seed) if scorer.estimator is None else scorer.estimator
+    network = make_default_network(plan.seed) if scorer.estimator is None else scorer.estimator
     model = clone_with_seed(network, plan.seed)
     history = train_recorded(model, X_train, y_train, X, sample_weight=weight, seed=plan.seed)
     predictions = as_labels(model.predict(X), name="predictions")
@@ -500,10 +500,10 @@ class DifficultyProfiler(RequiresLabels, VersionMixin, BaseEstimator):
         """Return the columns of `profile_`."""
         held_out, votes = self.held_out_, self.predictions_
         columns = {
-            "depth_trained": _mean(self.depth_, ~held_out),
-            "depth_held_out": _mean(self.depth_, held_out),
-            "iteration_learned_trained": _mean(self.iteration_learned_, ~held_out),
-            "iteration_learned_held_out": _mean(self.iteration_learned_, held_out),
+            "depth_trained": _compute_mean(self.depth_, ~held_out),
+            "depth_held_out": _compute_mean(self.depth_, held_out),
+            "iteration_learned_trained": _compute_mean(self.iteration_learned_, ~held_out),
+            "iteration_learned_held_out": _compute_mean(self.iteration_learned_, held_out),
             "consensus_class": consensus_class(votes, y, mask=held_out),
             "consistency": consistency_score(votes, y, mask=held_out),
             "consensus_consistency": consensus_consistency(votes, mask=held_out),
@@ -518,7 +518,7 @@ class DifficultyProfiler(RequiresLabels, VersionMixin, BaseEstimator):
         return columns
 
 
-def _mean(values: NDArray, where: NDArray) -> NDArray:
+def _compute_mean(values: NDArray, where: NDArray) -> NDArray:
     """Return the mean (n,) of the values (n_repeats, n) that count and are not NaN."""
     counted = where & ~np.isnan(values)
     return quotient(np.where(counted, values, 0.0).sum(axis=0), counted.sum(axis=0))

@@ -585,7 +585,7 @@ def _check_depth(depth: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
-def _plane(
+def _check_plane(
     depth_held_out: ArrayLike, depth_trained: ArrayLike
 ) -> tuple[NDArray, NDArray, float, float]:
     """Return both depths, and the smallest and the largest of all; NaN if all of them are NaN."""
@@ -625,7 +625,7 @@ def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDA
     >>> corner_distances([0, 4, 1], [0, 4, 4])[:, 1].round(2)
     array([4., 4., 1.])
     """
-    held_out, trained, low, high = _plane(depth_held_out, depth_trained)
+    held_out, trained, low, high = _check_plane(depth_held_out, depth_trained)
     # In the order of TYPES.
     corners = np.array([(low, low), (low, high), (high, low), (high, high)])
     across, along = held_out[:, None] - corners[:, 0], trained[:, None] - corners[:, 1]
@@ -684,7 +684,7 @@ def difficulty_quadrant(
     array(['easy', 'looks_like_other_class', 'ambiguous_without_label',
            'ambiguous'], dtype='<U23')
     """
-    held_out, trained, low, high = _plane(depth_held_out, depth_trained)
+    held_out, trained, low, high = _check_plane(depth_held_out, depth_trained)
     limit = (low + high) / 2 if threshold is None else float(threshold)
     if threshold is not None and not np.isfinite(limit):
         raise ValueError(f"threshold must be a finite number, got {threshold}.")

@@ -17,7 +17,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ..utils._backends import unwrap_module
-from ._pretrained import near_names
+from ._pretrained import list_near_names
 
 # Forward hooks: the activations of named layers for one batch, without a change to the module.
 
@@ -94,7 +94,7 @@ class Additions(TorchFunctionMode):
         super().__exit__(*error)
 
 
-def torch_module(value: object) -> nn.Module:
+def get_torch_module(value: object) -> nn.Module:
     """Return the torch module of a module, of a fitted skorch net or of either, frozen."""
     if isinstance(value, FrozenEstimator):
         value = value.estimator
@@ -116,7 +116,7 @@ def check_layers(names: list[str], module: nn.Module) -> list[str]:
         if not isinstance(name, str) or name.removesuffix(SUM) not in known:
             raise ValueError(
                 f"layers must name submodules of {type(module).__name__}, got {name!r}"
-                f"{near_names(str(name), known, cutoff=0.4)}."
+                f"{list_near_names(str(name), known, cutoff=0.4)}."
             )
         if names.count(name) > 1:
             raise ValueError(f"layers must be distinct, got {name!r} more than once.")
@@ -157,7 +157,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
                 part.training = training
 
 
-def first_tensor(output: object) -> torch.Tensor | None:
+def get_first_tensor(output: object) -> torch.Tensor | None:
     """Return the output, or its first part where a module returns several."""
     while isinstance(output, tuple | list) and output:
         output = output[0]
@@ -190,7 +190,7 @@ def record_layers(
     def receive(name: str, output: object) -> None:
         if threading.get_ident() != thread:
             return  # the caller runs the module in another thread, too
-        tensor = first_tensor(output)
+        tensor = get_first_tensor(output)
         pooled = None if tensor is None else _pool(tensor, parts[name.removesuffix(SUM)], pooling)
         if pooled is None or pooled.ndim == 0 or len(pooled) != len(rows):
             got = type(output).__name__ if pooled is None else f"shape {tuple(pooled.shape)}"
@@ -255,7 +255,7 @@ class _Trace:
             module(two_rows)
 
     def _leave(self, name: str, part: nn.Module, given: object, output: object) -> None:
-        tensor = first_tensor(output)
+        tensor = get_first_tensor(output)
         # Removed first: a layer that runs again takes the place of its last run.
         self.shapes.pop(name, None)
         self.shapes[name] = None if tensor is None else tensor.shape
@@ -263,7 +263,7 @@ class _Trace:
             self._operations[id(tensor)] = name, tensor
         # A norm with parts of its own may hold an activation as well.
         elif isinstance(part, NORMS) and not list(part.children()):
-            operation, _ = self._operations.get(id(first_tensor(given)), ("", None))
+            operation, _ = self._operations.get(id(get_first_tensor(given)), ("", None))
             self.norm_after[operation] = name
 
 

@@ -98,7 +98,7 @@ def open_image(item: Any) -> Image:
     return image.convert("RGB")
 
 
-def random_view(image: Image, seed: int, view: int) -> Image:
+def draw_view(image: Image, seed: int, view: int) -> Image:
     """Return a random crop of 60 to 100 % of the area, mirrored in half of the cases.
 
     The draw depends on the pixels, the seed and the number of the view, not on the other samples.
@@ -145,7 +145,7 @@ class ImageDataset(Dataset):
         views = (
             [image]
             if self.n_views is None
-            else [random_view(image, self.seed, view) for view in range(self.n_views)]
+            else [draw_view(image, self.seed, view) for view in range(self.n_views)]
         )
         return torch.stack([self.preprocess(view) for view in views])
 

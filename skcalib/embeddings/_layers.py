@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._compat import Interval, StrOptions, _check_feature_names_in, _fit_context
 from ..utils._estimators import VersionMixin, validate_data
-from ._hooks import check_layers, place_layers, record_layers, to_input, torch_module
+from ._hooks import check_layers, get_torch_module, place_layers, record_layers, to_input
 
 
 class _Saved(NamedTuple):
@@ -171,7 +171,7 @@ class LayerEmbedder(TransformerMixin, VersionMixin, BaseEstimator):
         ValueError
             If a layer does not exist, does not run, or does not give one row per sample.
         """
-        module = torch_module(self.module)
+        module = get_torch_module(self.module)
         row = self._check_input(X, reset=True)[:1]
         try:
             self.layer_names_ = self._find_layers(module, row)
@@ -291,7 +291,7 @@ class LayerEmbedder(TransformerMixin, VersionMixin, BaseEstimator):
 
     def _record(self, X: NDArray | torch.Tensor, names: list[str]) -> list[torch.Tensor]:
         """Return the activations of these layers for a batch, float32 (n, size) each."""
-        module = torch_module(self.module)
+        module = get_torch_module(self.module)
         return record_layers(module, to_input(X, module), names, self.pooling)
 
     def _batches(

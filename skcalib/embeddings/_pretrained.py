@@ -21,7 +21,7 @@ from ._images import BaseImageEmbedder
 # Errors that say what to do when a model or its weights are not available.
 
 
-def near_names(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+def list_near_names(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """Return the end of an error about `name`: similar names, if any."""
     near = get_close_matches(name, list(known), cutoff=cutoff)
     return f" (near names: {', '.join(near)})" if near else ""
@@ -30,7 +30,7 @@ def near_names(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
 def check_name(name: str, known: Iterable[str], library: str) -> None:
     """Raise if the library has no such model."""
     if name not in (names := list(known)):
-        near = near_names(name, names)
+        near = list_near_names(name, names)
         raise ValueError(f"model_name must be in {library}.list_models(), got {name!r}{near}.")
 
 
@@ -154,11 +154,11 @@ class TimmEmbedder(BaseImageEmbedder):
             )
         with loading(arch, pretrained):
             if os.path.isfile(pretrained):
-                return _from_file(timm, name, pretrained)
+                return _load_file(timm, name, pretrained)
             return timm.create_model(f"{arch}.{pretrained}", pretrained=True, num_classes=0)
 
 
-def _from_file(timm: Any, name: str, path: str) -> Any:
+def _load_file(timm: Any, name: str, path: str) -> Any:
     """Return the model with the weights of a file, all of them, except those of a classifier."""
     weights = timm.models.load_state_dict(path)
     classifier = getattr(timm.models.get_pretrained_cfg(name), "classifier", None) or ()

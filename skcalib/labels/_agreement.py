@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, encode
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ..utils._output import as_table
 from ._annotations import Read, read_votes
 
@@ -170,7 +170,7 @@ def estimate_alpha(count: NDArray[np.float64], confidence_level: float = 0.95) -
     def divide(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         of_class, n = sums[..., 1:], sums[..., 1:].sum(axis=-1)
         expected = (n**2 - np.square(of_class).sum(axis=-1)) / np.maximum(n * (n - 1), 1)
-        return _quotient(sums[..., 0] / np.maximum(n, 1), expected)
+        return _divide(sums[..., 0] / np.maximum(n, 1), expected)
 
     # One other vote of m makes a disagreement of 2.
     return _estimate(np.column_stack([disagreement, count]), divide, 2.0, confidence_level)
@@ -184,13 +184,13 @@ def _estimate_kappa(
     def divide(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         of_first, of_second = sums[..., 1 : n_classes + 1], sums[..., n_classes + 1 :]
         n = np.maximum(of_first.sum(axis=-1), 1)
-        return _quotient(sums[..., 0] / n, 1 - (of_first * of_second).sum(axis=-1) / n**2)
+        return _divide(sums[..., 0] / n, 1 - (of_first * of_second).sum(axis=-1) / n**2)
 
     rows = np.column_stack([disagreement, first, second]).astype(np.float64)
     return _estimate(rows, divide, 1.0, confidence_level)
 
 
-def _quotient(observed: Any, expected: Any) -> NDArray[np.float64]:
+def _divide(observed: Any, expected: Any) -> NDArray[np.float64]:
     """Return observed over expected disagreement, NaN where none is expected."""
     return np.divide(
         observed, expected, out=np.full(np.shape(observed), np.nan), where=expected > 1e-12
@@ -217,7 +217,9 @@ def _estimate(
     if some < 2 or not (without > 0).all():
         # Too few samples with a disagreement: their number is binomial.
         total[0] = one * n
-        ends = np.ravel(binomial_interval(np.array([some / n]), np.array([n]), confidence_level))
+        ends = np.ravel(
+            compute_binomial_interval(np.array([some / n]), np.array([n]), confidence_level)
+        )
         low, high = ends * float(divide(total))
     else:
         logs = np.log(without)
@@ -286,7 +288,7 @@ def _compare_classes(
         ("specificity", "n_without", correct, n_without),
     ):
         fraction = np.divide(right, n, out=np.full_like(n, np.nan), where=n > 0)
-        low, high = binomial_interval(fraction, n, confidence_level)
+        low, high = compute_binomial_interval(fraction, n, confidence_level)
         columns[size] = n.astype(np.intp).ravel()
         columns[name] = fraction.ravel()
         columns[f"{name}_low"], columns[f"{name}_high"] = low.ravel(), high.ravel()

@@ -144,13 +144,13 @@ def votes_from_long(
     >>> votes.shape
     (4, 3)
     """
-    entries = _entries(labels, "labels")
+    entries = _make_entries(labels, "labels")
     given = ~is_missing(entries)
     if not given.any():
         raise ValueError("labels must hold at least one vote, got missing values alone.")
     label = _as_votes(entries[given], "labels")
-    _, names, codes = _coded(annotators, "annotators", len(entries))
-    occurring, sample_names, sample = _coded(samples, "samples", len(entries))
+    _, names, codes = _encode_names(annotators, "annotators", len(entries))
+    occurring, sample_names, sample = _encode_names(samples, "samples", len(entries))
     if index is not None:
         row_of = {name: row for row, name in enumerate(np.asarray(index, dtype=object).tolist())}
         if len(row_of) < len(index):
@@ -274,7 +274,7 @@ def check_no_counts(columns: list[NDArray[Any]]) -> None:
         )
 
 
-def _coded(
+def _encode_names(
     values: Any, name: str, n_votes: int
 ) -> tuple[list[Any], NDArray[Any], NDArray[np.intp]]:
     """Return the distinct names, as a list and as an array, and the position of every entry's."""
@@ -288,7 +288,7 @@ def _coded(
     return names.tolist(), names, codes
 
 
-def _entries(values: Any, name: str) -> NDArray[Any]:
+def _make_entries(values: Any, name: str) -> NDArray[Any]:
     """Return a 1-D array of objects; numpy itself would turn a NaN among texts into 'nan'."""
     if hasattr(values, "dtype"):
         values = as_array(values, name=name)
@@ -344,7 +344,7 @@ def read_votes(votes: Any, labels: NDArray[Any] | None, *samples: Any) -> Read:
         names, shape = votes.annotators, votes.shape
     else:
         _check_index(votes, samples)
-        sample, annotator, label, names, shape = _of_matrix(votes)
+        sample, annotator, label, names, shape = _read_matrix(votes)
     given = None if labels is None else np.unique(labels)
     if given is not None and given.dtype.kind != "b" and label.dtype.kind == "b":
         label = label.astype(np.int64)  # as in y
@@ -379,7 +379,7 @@ def _check_index(votes: Any, samples: tuple[Any, ...]) -> None:
         )
 
 
-def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[int, int]]:
+def _read_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[int, int]]:
     """Return sample, annotator and label of every vote, names of the annotators, and the shape."""
     if issparse(votes):
         raise TypeError(
@@ -411,7 +411,7 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
         columns, shape = list(array.T), array.shape
         names = np.arange(shape[1])
     check_no_counts(columns)
-    found = [_of_column(column, name) for column, name in zip(columns, names.tolist())]
+    found = [_read_column(column, name) for column, name in zip(columns, names.tolist())]
     if not sum(len(rows) for rows, _ in found):
         raise ValueError("votes must hold at least one vote, got missing values alone.")
     kinds = {label.dtype.kind == "U" for rows, label in found if len(rows)}
@@ -424,14 +424,14 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
     return sample[order], annotator[order], label[order], names, shape
 
 
-def _of_column(column: NDArray[Any], name: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def _read_column(column: NDArray[Any], name: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return the rows where an annotator voted, and the labels there."""
     if column.dtype.kind in "biuU":
         given = np.ones(len(column), dtype=bool)
     elif column.dtype.kind == "f":
         given = ~np.isnan(column)
     else:
-        column = _entries(column, "votes")
+        column = _make_entries(column, "votes")
         given = ~is_missing(column)
     rows = np.flatnonzero(given)
     title = f"votes of annotator {name!r}"
@@ -499,7 +499,7 @@ def read_checks(
     ([7, 9], ['cat', None])
     """
     paths = path if isinstance(path, list) else [path]
-    found = [answer for one in paths for answer in _answers(Path(one))]
+    found = [answer for one in paths for answer in _read_answers(Path(one))]
     if not found:
         raise ValueError(f"path must be of a file with answers, got none in {paths[0]}.")
     positions = [position for position, _ in found]
@@ -514,7 +514,7 @@ def read_checks(
     return np.array(positions, dtype=np.intp), array
 
 
-def _answers(path: Path) -> list[tuple[int, Any]]:
+def _read_answers(path: Path) -> list[tuple[int, Any]]:
     """Return (position, label) of every answer in a file."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -540,7 +540,7 @@ def _answers(path: Path) -> list[tuple[int, Any]]:
     whole = all(label.lstrip("+-").isdecimal() for label in given if label)
     answers = []
     for line in lines:
-        position, label = _position(line["position"], path), line["true_label"] or ""
+        position, label = _read_position(line["position"], path), line["true_label"] or ""
         if _NEUTRAL.match(label):
             label = label[1:]
         answer = (line.get("answer") or "").strip().lower()
@@ -557,7 +557,7 @@ def _answers(path: Path) -> list[tuple[int, Any]]:
     return answers
 
 
-def _position(text: str | None, path: Path) -> int:
+def _read_position(text: str | None, path: Path) -> int:
     try:
         position = int(text or "")
         if abs(position) <= np.iinfo(np.intp).max:

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..difficulty._mahalanobis import gaussians_without
+from ..difficulty._mahalanobis import make_gaussians_without
 from ..metrics import check_alignment
 from ..utils._arrays import reword
 from ..utils._compat import _safe_indexing
@@ -139,7 +139,7 @@ class LeaveOneOut:
         # factors below would scale it. `relative` has no effect on the fitted sums, so a copy with
         # another value needs no second fit.
         plain = copy(self.scorer).set_params(relative=False)
-        gaussians, *fitted = gaussians_without(plain, self.X, labels, self.weight)
+        gaussians, *fitted = make_gaussians_without(plain, self.X, labels, self.weight)
         member = (find_positions(labels, plain.classes_) >= 0) & (self.weight > 0)
         size, (_, own, lost) = plain.class_count_, fitted
         factor, rest = size / (size + 1.0), size[own] - lost
@@ -188,7 +188,7 @@ class OutOfFold:
     """Distances by the out-of-fold probabilities of a classifier.
 
     A frozen classifier is not fitted: it must not have been trained on the samples. `n_votes`: see
-    `_distances_of_proba`.
+    `_compute_distances_of_proba`.
     """
 
     def __init__(
@@ -220,13 +220,13 @@ class OutOfFold:
                 leave_out=True,
             )
             proba = self.folds.average(proba)
-        return _distances_of_proba(proba, self.n_votes)
+        return _compute_distances_of_proba(proba, self.n_votes)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples, by a fit to all samples."""
         frozen = isinstance(self.estimator, FrozenEstimator)
         model = self.estimator if frozen else self.fitted
-        return _distances_of_proba(
+        return _compute_distances_of_proba(
             predict_columns(model, X, classes, leave_out=True), self.n_votes
         )
 
@@ -266,11 +266,11 @@ class OutOfBag:
         proba[:, find_positions(forest.classes_, classes)] = np.nan_to_num(
             forest.oob_decision_function_, nan=1.0 / len(forest.classes_)
         )
-        return _distances_of_proba(proba, N_TREES)
+        return _compute_distances_of_proba(proba, N_TREES)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples, by all trees."""
-        return _distances_of_proba(
+        return _compute_distances_of_proba(
             predict_columns(self.forest, X, classes, leave_out=True), N_TREES
         )
 
@@ -300,11 +300,11 @@ class OutOfBagByGroup:
         total = votes.sum(axis=1, keepdims=True)
         # A sample that is in all bags gets equal probabilities: no opinion.
         proba = np.where(total > 0, votes / np.maximum(total, 1.0), 1.0 / len(classes))
-        return _distances_of_proba(proba, N_TREES)
+        return _compute_distances_of_proba(proba, N_TREES)
 
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples, by a forest fitted to all groups."""
-        return _distances_of_proba(
+        return _compute_distances_of_proba(
             predict_columns(self.fitted, X, classes, leave_out=True), N_TREES
         )
 
@@ -338,7 +338,7 @@ class Neighbors:
             np.add.at(votes, (rows[:, None], codes[voters]), self.weight[voters])
             done = number
             total = votes.sum(axis=1, keepdims=True)
-            found = _distances_of_proba(votes / np.maximum(total, 1e-30), 0.5 * number)
+            found = _compute_distances_of_proba(votes / np.maximum(total, 1e-30), 0.5 * number)
             likelihood = -float(self.weight @ found[rows, codes])
             if likelihood > best:
                 best, result, self._best = likelihood, found, (number, codes)
@@ -353,7 +353,7 @@ class Neighbors:
         votes = np.zeros((len(voters), len(classes)), dtype=np.float32)
         np.add.at(votes, (np.arange(len(voters))[:, None], codes[voters]), self.weight[voters])
         total = votes.sum(axis=1, keepdims=True)
-        return _distances_of_proba(votes / np.maximum(total, 1e-30), 0.5 * number)
+        return _compute_distances_of_proba(votes / np.maximum(total, 1e-30), 0.5 * number)
 
 
 def find_neighbors(
@@ -422,7 +422,7 @@ class Precomputed:
         columns = self.order[find_positions(classes, self.classes)]
         shape = len(labels), len(classes)
         return ByRows(
-            lambda rows: _distances_of_proba(self.proba[rows][:, columns], np.inf), shape
+            lambda rows: _compute_distances_of_proba(self.proba[rows][:, columns], np.inf), shape
         )
 
     def without_samples(self) -> Precomputed:
@@ -439,7 +439,7 @@ class Precomputed:
                 f"X must have {len(self.order)} columns of probabilities, as in fit, got "
                 f"{proba.shape[1]}."
             )
-        return _distances_of_proba(
+        return _compute_distances_of_proba(
             proba[:, self.order[find_positions(classes, self.classes)]], np.inf
         )
 
@@ -469,7 +469,7 @@ def make_precomputed_of_votes(
     return base_models
 
 
-def _distances_of_proba(proba: NDArray, n_votes: float) -> NDArray:
+def _compute_distances_of_proba(proba: NDArray, n_votes: float) -> NDArray:
     """Return -2 log p; fractions of `n_votes` votes get one more vote, shared by all classes."""
     if n_votes < np.inf:
         proba = (n_votes * proba + 1.0 / proba.shape[1]) / (n_votes + 1.0)
@@ -498,7 +498,7 @@ def make_base_models(
         matrices = X if isinstance(X, dict) else {estimator: X}
         return {str(name): Precomputed(matrix, labels) for name, matrix in matrices.items()}
     if estimator is None:
-        return _default_base_models(X, labels, weight, cv, groups, has_groups=has_groups)
+        return _make_default_base_models(X, labels, weight, cv, groups, has_groups=has_groups)
     several = estimator if isinstance(estimator, list) else [estimator]
     base_models: dict[str, Any] = {}
     folds = None
@@ -525,7 +525,7 @@ def make_base_models(
     return base_models
 
 
-def _default_base_models(
+def _make_default_base_models(
     X: Any,
     labels: NDArray,
     weight: NDArray | None,
@@ -541,7 +541,7 @@ def _default_base_models(
     n_samples, n_features = features.shape
     # Leaving out single samples would let a group predict itself.
     base_models: dict[str, Any] = {} if has_groups else {"distances": distances}
-    folds = _folds_of_default(features, labels, cv, groups)
+    folds = _make_folds_of_default(features, labels, cv, groups)
     small = n_samples * n_features * n_classes <= MOST_OF_REGRESSION
     if folds is not None and (small or has_groups):
         base_models["logistic regression"] = _Regression(features, weight, folds)
@@ -572,7 +572,7 @@ def _make_folds(cv: Any, X: Any, labels: NDArray, groups: NDArray[np.intp] | Non
     return folds
 
 
-def _folds_of_default(
+def _make_folds_of_default(
     X: NDArray, labels: NDArray, cv: Any, groups: NDArray[np.intp] | None
 ) -> Folds | None:
     """Return folds for a default base model; None if a fold could lack a second class."""

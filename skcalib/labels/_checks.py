@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from ..utils._arrays import as_array, is_missing
 from ..utils._compat import restore_on_failure
 from ..utils._labels import as_labels, encode, encode_groups
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ..utils._output import as_table, warn
 from ._constants import (
     FEW,
@@ -100,16 +100,18 @@ class Rate(NamedTuple):
         """Return half the width of the interval with `n_checks` checks of this kind."""
         times = n_checks / len(self.residuals)
         if self.n_effective is not None:
-            return 0.5 * float(np.diff(_binomial_ends(self.fraction, self.n_effective * times))[0])
-        return _half_width_of_mean(self.residuals, self.weight, self.inclusion, times)
+            return 0.5 * float(
+                np.diff(_compute_binomial_ends(self.fraction, self.n_effective * times))[0]
+            )
+        return _compute_half_width_of_mean(self.residuals, self.weight, self.inclusion, times)
 
 
-def _binomial_ends(fraction: float, count: float) -> tuple[float, float]:
-    low, high = binomial_interval(np.asarray(fraction), np.asarray(count), 0.95)
+def _compute_binomial_ends(fraction: float, count: float) -> tuple[float, float]:
+    low, high = compute_binomial_interval(np.asarray(fraction), np.asarray(count), 0.95)
     return float(low), float(high)
 
 
-def _half_width_of_mean(
+def _compute_half_width_of_mean(
     residuals: NDArray[np.float64],
     weight: NDArray[np.float64],
     inclusion: NDArray[np.float64],
@@ -150,7 +152,7 @@ def draw_samples(proba: NDArray[np.float64], rng: np.random.RandomState) -> NDAr
     return np.sort(order[hit])
 
 
-def informative_size(
+def compute_informative_size(
     log_odds: NDArray[np.float64], weight: NDArray[np.float64], n_checks: int
 ) -> NDArray[np.float64]:
     """Return sizes for `inclusion` that make the error of the rate small.
@@ -259,9 +261,9 @@ def estimate_rate(
         n_effective = float(relative[drawn].sum() ** 2 / np.square(relative[drawn]).sum())
         others = 1.0 - part[~drawn].sum()
         alone = float(part[~drawn] @ is_wrong[~drawn])
-        low, high = (alone + others * end for end in _binomial_ends(fraction, n_effective))
+        low, high = (alone + others * end for end in _compute_binomial_ends(fraction, n_effective))
     else:
-        error = _half_width_of_mean(residuals, relative, inclusion)
+        error = _compute_half_width_of_mean(residuals, relative, inclusion)
         low, high = rate - error, rate + error
     low, high = max(low, known_wrong), min(high, 1.0 - known_right)
     high = max(low, high)
@@ -407,7 +409,7 @@ class ChecksMixin:
             )
         if design == "informative":
             log_odds = self._line(self._of_model[0])
-            weight = informative_size(log_odds, weight, int(n_samples))
+            weight = compute_informative_size(log_odds, weight, int(n_samples))
         proba = compute_inclusion(weight, int(n_samples))
         rows = draw_samples(proba, check_random_state(random_state))
         if self._checked is not None and np.isin(rows, self._checked[0]).all():
@@ -547,7 +549,7 @@ class ChecksMixin:
         weight, is_wrong = self._weight / self._weight.sum(), expit(-self._of_model[0])
         rate = float(weight @ is_wrong)
         if n_checks * min(rate, 1.0 - rate) < FEW:
-            return 0.5 * float(np.diff(_binomial_ends(rate, n_checks))[0])
+            return 0.5 * float(np.diff(_compute_binomial_ends(rate, n_checks))[0])
         variance = float(weight @ (is_wrong * (1.0 - is_wrong))) + PSEUDO_RESIDUAL / n_checks
         left = 1.0 - n_checks / np.count_nonzero(weight)
         return float(t.ppf(0.975, n_checks - 1) * np.sqrt(left * variance / n_checks))
@@ -729,7 +731,7 @@ class ChecksMixin:
         fraction = weight / max(weight.sum(), np.finfo(float).tiny)
         count = weight.sum() ** 2 / max(weight @ weight, np.finfo(float).tiny)
         unexpected = np.asarray(fraction @ (self.issues_["margin"][group] > 0))
-        high = binomial_interval(unexpected, np.asarray(count), 0.95)[1]
+        high = compute_binomial_interval(unexpected, np.asarray(count), 0.95)[1]
         return 0.0, float(high)
 
 

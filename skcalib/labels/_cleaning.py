@@ -197,10 +197,10 @@ class LabelCleaningClassifier(DelegatingClassifier):
         # With metadata routing, weights that nobody requested are an error here.
         to_route = weight if _routing_enabled() else None
         params = get_inner_fit_params(self, "estimator", to_route, fit_params, groups)
-        target_name = _target_parameter(self.estimator) if self.action == "soft" else None
+        target_name = _find_target_parameter(self.estimator) if self.action == "soft" else None
         repeats = self.action == "soft" and target_name is None
         if weight is not None or repeats or self.action == "weight":
-            weight_name = _weight_parameter(self.estimator)
+            weight_name = _find_weight_parameter(self.estimator)
             # They come back below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
@@ -303,7 +303,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
             return every, labels, issues["p_label_correct"].astype(np.float64)
         if not repeats:
             return every, labels, None
-        rows, columns, weights = soft_labels(self.finder_.label_proba_[scored])
+        rows, columns, weights = make_soft_labels(self.finder_.label_proba_[scored])
         return rows, self.finder_.classes_[columns], weights
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -323,7 +323,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         return {"estimator": self.estimator, "finder": finder}
 
 
-def soft_labels(
+def make_soft_labels(
     label_proba: NDArray, coverage: float = SOFT_LABEL_COVERAGE
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Return (samples, classes, weights) of the most probable labels of each sample.
@@ -342,16 +342,16 @@ def soft_labels(
     return samples, order[samples, ranks], ranked[samples, ranks]
 
 
-def _weight_parameter(estimator: Any) -> str:
+def _find_weight_parameter(estimator: Any) -> str:
     """Return the name of the parameter of `fit` that takes the weights."""
-    final, prefix = _receiver(estimator)
+    final, prefix = _find_receiver(estimator)
     check_fit_takes(final, "sample_weight", " (action='relabel' and action='drop' need none)")
     return prefix + "sample_weight"
 
 
-def _target_parameter(estimator: Any) -> str | None:
+def _find_target_parameter(estimator: Any) -> str | None:
     """Return the name of the parameter of `fit` that takes soft targets; None without one."""
-    final, prefix = _receiver(estimator)
+    final, prefix = _find_receiver(estimator)
     if isinstance(final, Pipeline):  # with routing, it passes on what its steps request
         requested = get_routing_for_object(final).consumes("fit", ["target_proba"])
         return "target_proba" if requested else None
@@ -359,7 +359,7 @@ def _target_parameter(estimator: Any) -> str | None:
     return prefix + "target_proba" if has_fit_parameter(final, "target_proba") else None
 
 
-def _receiver(estimator: Any) -> tuple[Any, str]:
+def _find_receiver(estimator: Any) -> tuple[Any, str]:
     """Return the estimator whose `fit` gets the parameters, and their prefix.
 
     That is the last step of a Pipeline or, with metadata routing, the Pipeline itself.

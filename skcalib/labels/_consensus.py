@@ -25,7 +25,7 @@ from ..utils._labels import (
     find_related,
     format_labels,
 )
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ..utils._output import as_table, warn
 from ._agreement import estimate_alpha
 from ._annotations import Read, check_weights_and_verified, read_votes
@@ -230,7 +230,7 @@ def compute_consensus_interval(
     score = by_model()
     unexpected = float(fraction @ (score[rows, codes] < score.max(axis=1)))
     size = np.asarray(1.0 / float(fraction @ fraction))
-    covered = float(binomial_interval(np.asarray(unexpected), size, 0.95)[1])
+    covered = float(compute_binomial_interval(np.asarray(unexpected), size, 0.95)[1])
     low = min(rate, end(alone, -1.96), end(surest, -1.96))
     high = max(rate, end(right, 1.96), end(twice, 1.96), covered)
     return max(low, 0.0), min(high, 1.0)

@@ -70,7 +70,9 @@ def find_copies(votes: Votes, weight: NDArray[np.float64]) -> list[Copy]:
                 fitted[copier, source] = copy
                 gains[copier, source] = value - base
         enough = [
-            pair for pair in fitted if gains[pair] > least + _gain_of_others(pairs[pair], gains)
+            pair
+            for pair in fitted
+            if gains[pair] > least + _compute_gain_of_others(pairs[pair], gains)
         ]
         if not enough:
             break
@@ -78,7 +80,7 @@ def find_copies(votes: Votes, weight: NDArray[np.float64]) -> list[Copy]:
     return found
 
 
-def _gain_of_others(others: list[int], gains: dict[tuple[int, int], float]) -> float:
+def _compute_gain_of_others(others: list[int], gains: dict[tuple[int, int], float]) -> float:
     """Return what two others gain who may copy instead; three or more show who copies."""
     if len(others) > 2:
         return 0.0
@@ -139,7 +141,7 @@ def _find_unusual_pairs(
     return tried, 2 * int(comparable.sum())
 
 
-def _common_votes(
+def _find_common_votes(
     votes: Votes, copier: int, source: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the copier's votes where the source voted too, and whether they are the same."""
@@ -161,7 +163,7 @@ def _fit(
     back = own.T.tocsr()
     start = weight.copy()
     if pair is not None:
-        mine, same = _common_votes(votes, *pair)
+        mine, same = _find_common_votes(votes, *pair)
         rows, of_mine = votes.sample[mine], weight[mine]
         start[np.isin(votes.annotator, pair)] *= 0.5
     counts = np.full((votes.n_samples, n_classes), 0.3)

@@ -69,7 +69,7 @@ class LabelsInChunks:
     def labels(self) -> Labels:
         """Return the labels of all chunks."""
         _, y, weight, verified = self.once
-        return reduce_chunks(_labels_of, Labels.joined, y, weight, verified)
+        return reduce_chunks(_check_labels, Labels.joined, y, weight, verified)
 
     def rows(self, labels: Labels) -> tuple[Rows, Rows]:
         """Return the samples to fit the noise model to, and one sample of every class."""
@@ -82,12 +82,12 @@ class LabelsInChunks:
             (rows - first, row[chunk == number])
             for number, (rows, first) in enumerate(zip(inside, start))
         ]
-        found: Any = reduce_chunks(_rows_of, _joined, *self.once, wanted)
+        found: Any = reduce_chunks(_select_rows, _join, *self.once, wanted)
         return found[:4], found[4:]
 
     def sums(self, model: FittedNoiseModel, classes: NDArray, threshold: float) -> NDArray:
         """Return the informative wrong weight, the number of issues, wrong weight per class."""
-        of_chunk = partial(_sums_of, model, classes, threshold)
+        of_chunk = partial(_compute_sums, model, classes, threshold)
         return reduce_chunks(of_chunk, np.add, *self.once)
 
 
@@ -119,12 +119,12 @@ def check_supported_in_chunks(estimator: Any, y: Any, groups: Any, votes: Any) -
         raise ValueError("groups must be None for precomputed probabilities, got groups.")
 
 
-def _labels_of(y: Any, weight: Any, verified: Any) -> Labels:
+def _check_labels(y: Any, weight: Any, verified: Any) -> Labels:
     if not len(y):  # a mask may have left a chunk without samples
         none = np.zeros((0, 2), dtype=np.intp)
         return Labels(np.empty(0), np.empty(0), none, [0], np.zeros(3))
     labels = check_class_labels(y)
-    weight, known = _of_rows(weight, verified, len(labels))
+    weight, known = _take_rows(weight, verified, len(labels))
     classes, row, codes = np.unique(labels, return_index=True, return_inverse=True)
     example = np.column_stack([np.zeros_like(row), row])
     sums = np.array([weight.sum(), weight @ weight, weight @ known])
@@ -132,7 +132,7 @@ def _labels_of(y: Any, weight: Any, verified: Any) -> Labels:
     return Labels(classes, size, example, [int(np.count_nonzero(weight))], sums)
 
 
-def _of_rows(
+def _take_rows(
     weight: Any, verified: Any, n_samples: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return weights and verified labels of a chunk, whose weights may all be 0."""
@@ -145,8 +145,10 @@ def _of_rows(
     )
 
 
-def _rows_of(X: Any, y: Any, weight: Any, verified: Any, wanted: tuple[NDArray, NDArray]) -> Rows:
-    weight, known = _of_rows(weight, verified, len(X))
+def _select_rows(
+    X: Any, y: Any, weight: Any, verified: Any, wanted: tuple[NDArray, NDArray]
+) -> Rows:
+    weight, known = _take_rows(weight, verified, len(X))
     drawn, others = wanted
     return [
         np.asarray(values)[rows]
@@ -155,11 +157,11 @@ def _rows_of(X: Any, y: Any, weight: Any, verified: Any, wanted: tuple[NDArray, 
     ]
 
 
-def _joined(some: Rows, other: Rows) -> Rows:
+def _join(some: Rows, other: Rows) -> Rows:
     return [np.concatenate(pair) for pair in zip(some, other)]
 
 
-def _sums_of(
+def _compute_sums(
     model: FittedNoiseModel,
     classes: NDArray,
     threshold: float,
@@ -171,7 +173,7 @@ def _sums_of(
     sums = np.zeros(2 + len(classes))
     if not len(X):
         return sums
-    weight, known = _of_rows(weight, verified, len(X))
+    weight, known = _take_rows(weight, verified, len(X))
     proba, codes = check_proba_matrix(X, name="X"), encode(check_class_labels(y), classes)
     for rows in iter_blocks(proba.shape):
         given = proba[rows], codes[rows], classes, known[rows]
@@ -247,10 +249,18 @@ class ChunksMixin:
         proba: Any = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
         of_issues, of_proba = self._table_dtype(), np.dtype(proba)
         sent = self._to_send()
-        self.issues_ = map_chunks(_table_of_chunk, (sent, of_issues), X, y, known, dtype=of_issues)
+        self.issues_ = map_chunks(
+            _make_table_of_chunk, (sent, of_issues), X, y, known, dtype=of_issues
+        )
         n_classes = len(self.classes_)
         self.label_proba_ = map_chunks(
-            _table_of_chunk, (sent, of_proba), X, y, known, dtype=of_proba, n_columns=n_classes
+            _make_table_of_chunk,
+            (sent, of_proba),
+            X,
+            y,
+            known,
+            dtype=of_proba,
+            n_columns=n_classes,
         )
 
     def _score_chunks(self, X: Any, y: Any) -> Any:
@@ -287,7 +297,7 @@ def score_chunk(state: tuple[Any, Any], X: NDArray, y: NDArray) -> NDArray[Any]:
     return finder.score_labels(X, y).astype(dtype)  # texts of one length in all chunks
 
 
-def _table_of_chunk(
+def _make_table_of_chunk(
     state: tuple[Any, np.dtype], X: Any, y: Any, verified: Any = None
 ) -> NDArray[Any]:
     """Return the rows of `issues_` of a chunk or, if the dtype has no names, of `label_proba_`."""

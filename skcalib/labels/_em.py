@@ -15,7 +15,7 @@ from scipy.special import expit
 from scipy.stats import entropy
 from sklearn.frozen import FrozenEstimator
 
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ._base_models import (
     BaseModel,
     ByRows,
@@ -216,7 +216,7 @@ class EMState:
         if not self.is_fitted:
             fraction = max(fraction, weight @ (1.0 - self._predicted_proba()))
         n_samples = np.asarray(part.total * np.average(~part.verified, weights=part.weight))
-        return float(binomial_interval(np.asarray(fraction), n_samples, 0.95)[1])
+        return float(compute_binomial_interval(np.asarray(fraction), n_samples, 0.95)[1])
 
     def lower_rate(self) -> float:
         """Return the lowest plausible fraction of wrong labels if precomputed probabilities hold.
@@ -263,17 +263,19 @@ def _refit(first: EMState, n_refits: int, kind: str) -> EMState:
     """Refit the base models to estimated labels while that makes the given ones more likely."""
     last, compare = first, kind == "class-dependent"
     before = proba = first.posterior(first.choice.fits[kind])
-    estimated = _most_probable(before)
+    estimated = _find_most_probable(before)
     for number in range(n_refits if first.is_fitted else 0):
         outside = len(estimated) - np.bincount(estimated).max()
         # Stop where nothing has changed, or where a fold could lack a second class.
         if (estimated == last.fitted_to).all() or outside < FEWEST_OF_A_CLASS:
             break
         after = first.iterate(estimated, (kind,), compare=compare, number=number + 1)
-        if kind not in after.choice.fits or _objective(after, kind) <= _objective(last, kind):
+        if kind not in after.choice.fits or _compute_objective(after, kind) <= _compute_objective(
+            last, kind
+        ):
             break
         found = after.posterior(after.choice.fits[kind])
-        again = _most_probable(found)
+        again = _find_most_probable(found)
         if _reverts_most_changes(first.codes, estimated, again):
             break
         last, proba, estimated = after, found, again
@@ -305,7 +307,7 @@ def _estimate_p_any_wrong(first: EMState, last: EMState, kind: str) -> float:
     return float(expit(last.likelihood.total * gain - 1.0))
 
 
-def _most_probable(proba: ByRows) -> NDArray[np.intp]:
+def _find_most_probable(proba: ByRows) -> NDArray[np.intp]:
     return np.concatenate([proba[rows].argmax(axis=1) for rows in iter_blocks(proba.shape)])
 
 
@@ -331,7 +333,7 @@ def _reverts_most_changes(
     return bool((estimated[moved] == given[moved]).mean() > 0.5)
 
 
-def _objective(state: EMState, kind: str) -> float:
+def _compute_objective(state: EMState, kind: str) -> float:
     """Return the log-likelihood that a refit has to raise."""
     if kind == "class-dependent":  # that of labels left out
         return state.choice.left_out[kind]
@@ -380,11 +382,11 @@ def diagnose_leakage(last: EMState) -> list[str]:
     codes = last.codes[rows]
     for (name, model), distances in zip(last.base_models.items(), last.distances):
         is_frozen = isinstance(model, OutOfFold) and isinstance(model.estimator, FrozenEstimator)
-        around = _neighbors_label(last, {name: model}, rows) if is_frozen else None
+        around = _find_neighbors_label(last, {name: model}, rows) if is_frozen else None
         if around is None:
             continue
         predicted = (distances[rows].argmin(axis=1) == codes)[around != codes]
-        if len(predicted) and _lower_end(predicted) > MIN_ACCURACY:
+        if len(predicted) and _compute_lower_end(predicted) > MIN_ACCURACY:
             caveats.append(
                 f"{name} predicts {predicted.mean():.0%} of the {len(predicted)} labels that "
                 "differ from those of their neighbors: it has probably been trained on these "
@@ -402,7 +404,7 @@ def diagnose_misfit(last: EMState) -> list[str]:
     if neighbors are among the base models.
     """
     rows, models = _choose_rows_to_test(last), last.base_models
-    around = None if "neighbors" in models else _neighbors_label(last, models, rows)
+    around = None if "neighbors" in models else _find_neighbors_label(last, models, rows)
     if around is None:
         return []
     codes, proba = last.codes[rows], last.proba[rows]
@@ -411,7 +413,7 @@ def diagnose_misfit(last: EMState) -> list[str]:
     if not wrong.any():
         return []
     agree = (around == codes)[wrong]
-    if _lower_end(agree) <= p_correct[wrong].mean():
+    if _compute_lower_end(agree) <= p_correct[wrong].mean():
         return []
     return [
         f"Of the labels that the model calls wrong, {agree.mean():.0%} are those of most "
@@ -426,7 +428,7 @@ def _choose_rows_to_test(last: EMState) -> NDArray[np.intp]:
     return np.random.default_rng(0).permutation(rows)[:SOME_SAMPLES]
 
 
-def _neighbors_label(
+def _find_neighbors_label(
     last: EMState, models: dict[str, BaseModel], rows: NDArray[np.intp]
 ) -> NDArray | None:
     """Return the most frequent label among each sample's neighbors; None without features."""
@@ -440,6 +442,6 @@ def _neighbors_label(
     return votes.argmax(axis=1)
 
 
-def _lower_end(flags: NDArray[np.bool_]) -> float:
+def _compute_lower_end(flags: NDArray[np.bool_]) -> float:
     """Return the lower end of the 95 % interval of how often a flag is set."""
-    return float(binomial_interval(flags.mean(), np.asarray(len(flags)), 0.95)[0])
+    return float(compute_binomial_interval(flags.mean(), np.asarray(len(flags)), 0.95)[0])

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def effective_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_effective_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return weights that sum to the effective number of samples, (sum w)^2 / sum w^2.
 
     Tests and intervals count with these: equal weights are all 1, whatever their size.
@@ -469,7 +469,7 @@ class LabelIssueFinder(
         rows, group_ids = once.rows, once.groups
         X = X if once.duplicates is None else _safe_indexing(X, rows)
         if sample_weight is None:  # so that a table given twice counts as much as once
-            weight = effective_weights(once.total(np.ones(len(labels))))
+            weight = compute_effective_weights(once.total(np.ones(len(labels))))
         else:
             weight = once.total(sample_weight)
         # Duplicates become weights of the base models' fits if all of them take weights; if the
@@ -492,7 +492,7 @@ class LabelIssueFinder(
         models = self._make_base_models(
             X, labels[rows], model_weight, group_ids, has_groups=groups is not None
         )
-        counted, known = effective_weights(counted), once.any(known)
+        counted, known = compute_effective_weights(counted), once.any(known)
         mixed, is_fitted = self.noise == "mixed", not isinstance(self.estimator, str)
         step = partial(print_elapsed, type(self).__name__, self.verbose)
         given = EMState(codes[rows], self.classes_, counted, known, models, mixed, is_fitted, step)

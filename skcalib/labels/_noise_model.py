@@ -140,14 +140,14 @@ def compute_prior(
 ) -> NDArray:
     """Return q, the probabilities by the log-linear pool before the label is observed."""
     pooled = log_linear_pool(distances, weights, out)
-    pooled -= row_minima(pooled)[:, None]
+    pooled -= compute_row_minima(pooled)[:, None]
     pooled *= -0.5
     proba = np.exp(pooled, out=pooled)
-    proba /= row_sums(proba)[:, None]
+    proba /= compute_row_sums(proba)[:, None]
     return proba
 
 
-def row_minima(values: NDArray) -> NDArray:
+def compute_row_minima(values: NDArray) -> NDArray:
     """Return the minimum of every row; numpy is slow where rows are short."""
     if values.shape[1] > 64:
         return values.min(axis=1)
@@ -157,7 +157,7 @@ def row_minima(values: NDArray) -> NDArray:
     return result
 
 
-def row_sums(values: NDArray) -> NDArray:
+def compute_row_sums(values: NDArray) -> NDArray:
     """Return the sum of every row; numpy is slow where rows are short."""
     return values @ np.ones(values.shape[1], dtype=values.dtype)
 
@@ -191,7 +191,7 @@ def update_prior(
     else:
         joint = prior * ((1.0 - confusion_rate) * matrix.T).astype(prior.dtype)[codes]
     if confusion_rate:
-        complement = _complement(prior) if complement is None else complement
+        complement = _compute_complement(prior) if complement is None else complement
         part = prior / complement
         part *= (confusion_rate * prior[rows, codes])[:, None]
         part[rows, codes] = part[verified] = 0.0
@@ -200,14 +200,14 @@ def update_prior(
         known, label = np.flatnonzero(verified), codes[verified]
         joint[known] = 0.0
         joint[known, label] = prior[known, label]
-    likelihood = row_sums(joint).astype(np.float64)
+    likelihood = compute_row_sums(joint).astype(np.float64)
     # Where the likelihood rounds to 0, the label says nothing: the posterior is the prior.
     lost = likelihood <= 0
     if lost.any():
         joint[lost] = prior[lost]
         joint[lost & verified] = 0.0
         joint[lost & verified, codes[lost & verified]] = 1.0
-    joint /= row_sums(joint)[:, None]
+    joint /= compute_row_sums(joint)[:, None]
     likelihood = np.maximum(likelihood, _TINY)
     return joint, np.log(likelihood), part / likelihood[: len(part), None]
 
@@ -216,15 +216,15 @@ def _sum_of_others(values: NDArray, prior: NDArray) -> NDArray:
     """Return the sum over all other classes, exact also where one class outweighs the rest."""
     top = prior > 0.5
     rest = np.where(top, 0.0, values)
-    of_top = row_sums(values * top)[:, None]
-    return row_sums(rest)[:, None] - rest + np.where(top, 0.0, of_top)
+    of_top = compute_row_sums(values * top)[:, None]
+    return compute_row_sums(rest)[:, None] - rest + np.where(top, 0.0, of_top)
 
 
-def _complement(prior: NDArray) -> NDArray:
+def _compute_complement(prior: NDArray) -> NDArray:
     """Return 1 - q, exact also where q rounds to 1, and above 0."""
     top = prior > 0.5
     rest = np.where(top, 0.0, prior)
-    return np.maximum(np.where(top, row_sums(rest)[:, None], 1.0 - rest), 1e-35)
+    return np.maximum(np.where(top, compute_row_sums(rest)[:, None], 1.0 - rest), 1e-35)
 
 
 def log_linear_pool(
@@ -238,12 +238,12 @@ def log_linear_pool(
     return total
 
 
-def _preference(fit: FittedNoiseModel) -> tuple[bool, float]:
+def _compute_preference(fit: FittedNoiseModel) -> tuple[bool, float]:
     """Return the key by which fits are compared: most labels are right, then the likelihood."""
     return fit.rate < 0.5, fit.log_likelihood
 
 
-def uniform_matrix(rate: float, n_classes: int) -> NDArray[np.float64]:
+def make_uniform_matrix(rate: float, n_classes: int) -> NDArray[np.float64]:
     """Return the noise matrix with the same rate between all classes."""
     matrix = np.full((n_classes, n_classes), rate / (n_classes - 1))
     np.fill_diagonal(matrix, 1.0 - rate)
@@ -355,21 +355,23 @@ class LabelLikelihood:
         a search from sure base models and many wrong labels the second. The higher one counts.
         """
         starts = (self.search_start(*start) for start in ((0.3, 0.05), (2.0, 0.3)))
-        return max((self.fit(start, None) for start in starts), key=_preference)
+        return max((self.fit(start, None) for start in starts), key=_compute_preference)
 
     def fit_confusion_dependent(self, uniform: FittedNoiseModel) -> FittedNoiseModel:
         """Return the most likely weights with confusion-dependent and uniform noise."""
         starts = [
             replace(start, confusion_rate=0.1) for start in (uniform, self.search_start(2.0, 0.05))
         ]
-        return max((uniform, *(self.fit(start, None) for start in starts)), key=_preference)
+        return max(
+            (uniform, *(self.fit(start, None) for start in starts)), key=_compute_preference
+        )
 
     def noise_matrix(self, fit: FittedNoiseModel) -> NDArray[np.float64]:
         """Return the expected fraction of the samples of a class (row) with a label (column)."""
         if not fit.confusion_rate:
             return fit.matrix
         prior = self._compute_prior(fit.weights).proba.astype(np.float64)
-        by_confusion = (prior / _complement(prior)).T @ (prior * self.weight[:, None])
+        by_confusion = (prior / _compute_complement(prior)).T @ (prior * self.weight[:, None])
         np.fill_diagonal(by_confusion, 0.0)
         by_confusion /= np.maximum(by_confusion.sum(axis=1, keepdims=True), _TINY)
         return (1.0 - fit.confusion_rate) * fit.matrix + fit.confusion_rate * by_confusion
@@ -378,7 +380,7 @@ class LabelLikelihood:
         """Return where a search starts: equal weights, unsure by default; few wrong labels."""
         n_models = len(self.distances) - 1
         weights = np.append(np.full(n_models, sharpness / n_models), 0.5)
-        return FittedNoiseModel(weights, uniform_matrix(rate, self.n_classes), -np.inf, rate)
+        return FittedNoiseModel(weights, make_uniform_matrix(rate, self.n_classes), -np.inf, rate)
 
     def fit(
         self, start: FittedNoiseModel, shrinkage: float | None, *, noise: bool = True
@@ -393,7 +395,7 @@ class LabelLikelihood:
         uniform_rate = (1.0 - start.confusion_rate) * (1.0 - matrix[0, 0])
         rates = np.array([uniform_rate, start.confusion_rate])[:n_rates]
         if not noise:
-            matrix = uniform_matrix(1e-12, self.n_classes)
+            matrix = make_uniform_matrix(1e-12, self.n_classes)
         rate, last = 0.0, -np.inf
         joint = n_rates > 0 and start.log_likelihood > -np.inf
         for step in range(STEPS):
@@ -427,7 +429,7 @@ class LabelLikelihood:
         """
         confusion_rate = float(rates[1:].sum())
         uniform_rate = float(rates[0]) / (1.0 - confusion_rate)
-        return uniform_matrix(uniform_rate, self.n_classes), confusion_rate
+        return make_uniform_matrix(uniform_rate, self.n_classes), confusion_rate
 
     def _newton_step(
         self,
@@ -566,7 +568,7 @@ class LabelLikelihood:
                 counts[:, label] = matrix[:, label] * (each[rows] @ prior[rows])
             wrong = float(counts.sum() - np.trace(counts))
             rate = float(np.clip(wrong / total, _SMALLEST_RATE, _LARGEST_RATE))
-            matrix = counts + shrinkage * uniform_matrix(rate, self.n_classes)
+            matrix = counts + shrinkage * make_uniform_matrix(rate, self.n_classes)
             matrix /= counts.sum(axis=1, keepdims=True) + shrinkage
         return matrix, rate
 
@@ -584,7 +586,7 @@ class _Prior:
     @cached_property
     def means(self) -> list[NDArray[np.float64]]:
         """m_s = sum_k q_k d_sk, by base model."""
-        return [_row_products(self.proba, d) for d in self.distances]
+        return [_compute_row_products(self.proba, d) for d in self.distances]
 
     def information(self, sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the information of the weights without noise, 1/4 sum of covariances of d."""
@@ -594,7 +596,9 @@ class _Prior:
             proba, distances = self.proba[rows], take_rows(self.distances, rows)
             for row, of_row in zip(result, distances):
                 weighted = proba * of_row
-                row += [sample_weight[rows] @ _row_products(weighted, d) for d in distances]
+                row += [
+                    sample_weight[rows] @ _compute_row_products(weighted, d) for d in distances
+                ]
         means = np.stack(self.means)
         return 0.25 * (result - (means * sample_weight) @ means.T)
 
@@ -603,7 +607,7 @@ class _Prior:
         n, k = self.proba.shape
         for rows in gen_batches(n, max(1, _BLOCK // k)):
             proba = self.proba[rows]
-            complement = _complement(proba).astype(np.float64)
+            complement = _compute_complement(proba).astype(np.float64)
             odds = proba / complement
             odds[np.arange(len(odds)), self.positions[1][rows]] = 0.0
             yield rows, proba, complement, odds
@@ -613,7 +617,7 @@ class _Prior:
         """P(y | x) if all noise is confusion-dependent, q_y sum_{k != y} o_k."""
         total = np.empty(len(self.proba))
         for rows, _, _, odds in self._iter_confusion():
-            total[rows] = row_sums(odds)
+            total[rows] = compute_row_sums(odds)
         return self.own * total
 
     @cached_property
@@ -625,17 +629,17 @@ class _Prior:
         """
         slopes = [np.empty(len(self.proba)) for _ in self.distances]
         for rows, proba, complement, odds in self._iter_confusion():
-            total = row_sums(odds)
+            total = compute_row_sums(odds)
             residual = odds - proba * _sum_of_others(odds / complement, proba)
             residual -= proba * total[:, None]
             residual[np.arange(len(odds)), self.positions[1][rows]] += total
             residual *= self.own[rows, None]
             for slope, distances in zip(slopes, take_rows(self.distances, rows)):
-                slope[rows] = _row_products(residual, distances)
+                slope[rows] = _compute_row_products(residual, distances)
         return slopes
 
 
-def _row_products(values: NDArray, distances: NDArray) -> NDArray[np.float64]:
+def _compute_row_products(values: NDArray, distances: NDArray) -> NDArray[np.float64]:
     """Return the sum of the products of every row."""
     if len(distances) == 1:
         return (values @ distances[0].astype(values.dtype)).astype(np.float64)
@@ -673,7 +677,7 @@ def choose_noise_model(
         # The second start trusts the base models: labels that they do not predict are wrong.
         starts = uniform, likelihood.search_start(2.0, 0.3)
         fits["class-dependent"] = max(
-            (likelihood.fit(start, SHRINKAGE) for start in starts), key=_preference
+            (likelihood.fit(start, SHRINKAGE) for start in starts), key=_compute_preference
         )
     fits = {kind: fit for kind, fit in fits.items() if kind == "uniform" or fit.rate < 0.5}
     if len(fits) == 1 or not compare:
@@ -744,7 +748,7 @@ def _fit_matrix_scaling(
     identity and b to 0.
     """
     n_classes, weight = train.n_classes, train.weight
-    scores, rows = _pooled_scores(train, uniform), np.arange(len(train.codes))
+    scores, rows = _compute_pooled_scores(train, uniform), np.arange(len(train.codes))
     identity = np.append(np.eye(n_classes).ravel(), np.zeros(n_classes))
 
     def of(x: NDArray) -> tuple[float, NDArray[np.float64]]:
@@ -763,7 +767,7 @@ def _fit_matrix_scaling(
 
     start = np.append(identity, logit(uniform.rate))
     x = minimize(of, start, jac=True, method="L-BFGS-B", options={"maxiter": 25}).x
-    return np.log(_scale_by_matrix(_pooled_scores(test, uniform), test.codes, x)[2])
+    return np.log(_scale_by_matrix(_compute_pooled_scores(test, uniform), test.codes, x)[2])
 
 
 def _scale_by_matrix(
@@ -780,7 +784,9 @@ def _scale_by_matrix(
     return prior, own, np.maximum(likelihood, _TINY)
 
 
-def _pooled_scores(likelihood: LabelLikelihood, fit: FittedNoiseModel) -> NDArray[np.float64]:
+def _compute_pooled_scores(
+    likelihood: LabelLikelihood, fit: FittedNoiseModel
+) -> NDArray[np.float64]:
     scores = -0.5 * log_linear_pool(likelihood.distances, fit.weights).astype(np.float64)
     return scores - scores.mean(axis=1, keepdims=True)
 

@@ -224,7 +224,7 @@ class VoteModel:
 
     def climb(self) -> VoteModel:
         """Maximize the likelihood; with many samples, on a part of them first."""
-        rows, steps = _some(self.votes), _MOST_STEPS
+        rows, steps = _draw_some(self.votes), _MOST_STEPS
         if len(rows) < self.votes.n_samples:
             part = VoteModel(self.votes.of(rows), self.evidence.of(rows), plain=self.plain)
             part.climb()
@@ -604,13 +604,13 @@ def compute_gain_of_vote(
     return expected - posterior.sum(axis=0).max(axis=1)
 
 
-def _most_rows(votes: Votes) -> int:
+def _count_most_rows(votes: Votes) -> int:
     return max(2000, _ELEMENTS // votes.n_classes)
 
 
-def _some(votes: Votes) -> NDArray[np.intp]:
+def _draw_some(votes: Votes) -> NDArray[np.intp]:
     """Return the samples of a first fit: a random part of many, or all."""
-    most = 2 * _most_rows(votes)
+    most = 2 * _count_most_rows(votes)
     if votes.n_samples <= 2 * most:
         return np.arange(votes.n_samples)
     return np.sort(np.random.default_rng(0).permutation(votes.n_samples)[:most])
@@ -627,7 +627,7 @@ class _LeftOut:
         if rows is None:
             several = np.bincount(votes.sample, minlength=votes.n_samples) >= 2
             rows = np.flatnonzero(several & (evidence.weight > 0) & (evidence.known < 0))
-            rows = np.sort(np.random.default_rng(0).permutation(rows)[: _most_rows(votes)])
+            rows = np.sort(np.random.default_rng(0).permutation(rows)[: _count_most_rows(votes)])
         is_of = np.zeros(votes.n_samples, dtype=bool)
         is_of[rows] = True
         self.chosen = np.flatnonzero(is_of[votes.sample])  # positions of the votes
@@ -797,11 +797,13 @@ def estimate_accuracies(
     right = np.bincount(votes.annotator, p_correct * counts, n)
     accuracy = (right + prior * mean) / (counted + prior)
     if model is None:
-        low, high = _of_labels(votes, p_correct, own > 0, accuracy)
+        low, high = _compute_of_labels(votes, p_correct, own > 0, accuracy)
     else:
         # The model has only the votes on samples of positive weight.
         counts = count[model.votes.sample].astype(np.float64)
-        low, high = _of_others(model, leave_out_votes(model, proba), accuracy, mean, counts)
+        low, high = _compute_of_others(
+            model, leave_out_votes(model, proba), accuracy, mean, counts
+        )
     worst = np.zeros(n, dtype=np.intp)
     lowest = np.full(n, np.inf)
     for k in range(votes.n_classes):
@@ -813,7 +815,7 @@ def estimate_accuracies(
     return number, accuracy, low, high, worst
 
 
-def _of_labels(
+def _compute_of_labels(
     votes: Votes,
     p_correct: NDArray[np.float64],
     used: NDArray[np.bool_],
@@ -844,7 +846,7 @@ class _Grid(NamedTuple):
         return np.array([np.interp(quantile, b, a) for b, a in zip(below, self.accuracy)])
 
 
-def _of_others(
+def _compute_of_others(
     model: VoteModel,
     others: tuple[NDArray[np.float64], NDArray[np.float64]],
     accuracy: NDArray[np.float64],
@@ -860,7 +862,7 @@ def _of_others(
     # Half a right vote and half a wrong one keep the prior mean away from 0 and 1.
     total = n_votes.sum()
     mean = (mean * total + 0.5) / (total + 1.0)
-    grid = _posterior(votes, others, mean, model.concentration, counts)
+    grid = _compute_posterior(votes, others, mean, model.concentration, counts)
     center = (grid.accuracy * grid.weight).sum(axis=1)
     variance = ((grid.accuracy - center[:, None]) ** 2 * grid.weight).sum(axis=1)
     # The error that all annotators share is one more variance.
@@ -874,7 +876,7 @@ def _of_others(
     )
 
 
-def _posterior(
+def _compute_posterior(
     votes: Votes,
     others: tuple[NDArray[np.float64], NDArray[np.float64]],
     mean: float,

@@ -14,9 +14,9 @@ from ._softmax import (
     average_over_target,
     compute_cross_entropy,
     compute_one_minus_p,
+    compute_softmax_vjp,
     compute_target_nll,
     measure_from_label,
-    softmax_vjp,
     take_target_logit,
 )
 
@@ -215,7 +215,7 @@ class _BrierScore(ExactSoftmax):
         grad, cotangent = grads
         found = None if cotangent is None else measure_from_label(residual, label, cotangent)
         if grad is None:
-            return None if found is None else softmax_vjp(residual, label, *found), None
+            return None if found is None else compute_softmax_vjp(residual, label, *found), None
         # The Jacobian of the softmax times 2 r. From the label, 2 (r - r_y), the mean is the sum
         # over j != y of 2 r_j (r_j - r_y): twice the score.
         twice = 2 * grad
@@ -223,7 +223,7 @@ class _BrierScore(ExactSoftmax):
         difference, mean = twice.unsqueeze(1) * residual, twice * score
         if found is not None:
             difference, mean = found[0] + difference, mean + found[1]
-        return softmax_vjp(residual, label, difference, mean, -twice * of_label), None
+        return compute_softmax_vjp(residual, label, difference, mean, -twice * of_label), None
 
 
 def brier_loss(

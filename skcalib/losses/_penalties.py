@@ -16,11 +16,11 @@ from ._softmax import (
     average_over_target,
     compute_answer_residual,
     compute_cross_entropy,
+    compute_nll_gradient,
     compute_norm,
+    compute_softmax_vjp,
     compute_target_nll,
     measure_from_label,
-    nll_gradient,
-    softmax_vjp,
 )
 
 # Cross-entropy with a penalty: on confidence, of all samples or the hard ones, or on logits.
@@ -49,11 +49,13 @@ class _WithProduct(ExactSoftmax):
             difference, mean = above_label * grad.unsqueeze(1), grad * product
             if found is not None:
                 difference, mean = found[0] + difference, mean + found[1]
-            result = softmax_vjp(residual, label, difference, mean, add_gradients(grad_nll, grad))
+            result = compute_softmax_vjp(
+                residual, label, difference, mean, add_gradients(grad_nll, grad)
+            )
         elif found is not None:
-            result = softmax_vjp(residual, label, *found, grad_nll)
+            result = compute_softmax_vjp(residual, label, *found, grad_nll)
         else:
-            result = nll_gradient(residual, grad_nll)
+            result = compute_nll_gradient(residual, grad_nll)
         if of_above is not None:
             of_label = of_above.sum(1, keepdim=True)
             result = add_gradients(result, of_above.scatter_add(1, label.unsqueeze(1), -of_label))

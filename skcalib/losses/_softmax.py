@@ -86,12 +86,12 @@ class ExactSoftmax(torch.autograd.Function):
         label, _, residual = ctx.saved_tensors
         grad_nll, cotangent = grads
         if cotangent is None:
-            return nll_gradient(residual, grad_nll), None
+            return compute_nll_gradient(residual, grad_nll), None
         parts = measure_from_label(residual, label, cotangent)
-        return softmax_vjp(residual, label, *parts, grad_nll), None
+        return compute_softmax_vjp(residual, label, *parts, grad_nll), None
 
 
-def nll_gradient(residual: Tensor, grad: Tensor | None) -> Tensor | None:
+def compute_nll_gradient(residual: Tensor, grad: Tensor | None) -> Tensor | None:
     """Return the gradient of the cross-entropy: `grad` (n,) times the residual, or None."""
     return None if grad is None else grad.unsqueeze(1) * residual
 
@@ -109,7 +109,7 @@ def measure_from_label(
     return difference.clone(), (difference * residual).sum(1)
 
 
-def softmax_vjp(
+def compute_softmax_vjp(
     residual: Tensor,
     label: Tensor,
     difference: Tensor,

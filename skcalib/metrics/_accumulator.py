@@ -18,7 +18,7 @@ from ..utils._arrays import as_array, as_floats, is_soft, warn_if_normalized, wa
 from ..utils._backends import align_chunks, is_chunked, is_on_accelerator, reduce_chunks
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, shorten
-from ..utils._numeric import uniform_edges
+from ..utils._numeric import compute_uniform_edges
 from ..utils._output import warn
 from ..utils._proba import TOLERANCE, Predictions, as_proba, check_predictions
 from ._binned_draws import count_effective
@@ -26,25 +26,25 @@ from ._calibration_error import (
     NORM_CONSTRAINTS,
     Bins,
     ReliabilityCurve,
-    class_sums_between,
+    compute_class_sums_between,
     compute_curve,
-    debiased_norm,
+    compute_debiased_norm,
+    compute_residual_norm,
     iter_top_label,
-    residual_norm,
     sum_bins,
 )
 from ._e_values import Evidence, combine_e_values, sum_log_ratios
 from ._intervals import compute_binned_interval
 from ._per_sample import (
-    brier_scores,
-    correctness,
-    excess_confidence,
+    compute_brier_scores,
+    compute_correctness,
+    compute_excess_confidence,
     get_classes_of_chunks,
     log_losses,
     sum_losses,
 )
 from ._registry import AnyMetric, LossesOfLabels, choose_metric
-from ._smooth import compute_error_of_excess, excess_on_grid, grid_steps
+from ._smooth import compute_error_of_excess, compute_excess_on_grid, count_grid_steps
 from ._states import get_field, read_count, read_labels, read_numbers, read_state
 
 
@@ -67,30 +67,30 @@ class _ECE(Summed):
         return sum_bins(predictions, edges)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return float(residual_norm(sums, norm))
+        return float(compute_residual_norm(sums, norm))
 
 
 class _MCE(_ECE):
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return float(residual_norm(sums, "max"))
+        return float(compute_residual_norm(sums, "max"))
 
 
 class _DebiasedECE(_ECE):
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return debiased_norm(sums)
+        return compute_debiased_norm(sums)
 
 
 class _ClasswiseECE(Summed):
     def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-        return class_sums_between(predictions, edges)
+        return compute_class_sums_between(predictions, edges)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
-        return float(residual_norm(sums, norm).mean())
+        return float(compute_residual_norm(sums, norm).mean())
 
 
 class _SmoothECE(Summed):
     def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-        return excess_on_grid(predictions, grid_steps(None))
+        return compute_excess_on_grid(predictions, count_grid_steps(None))
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
         return compute_error_of_excess(sums / total, None)
@@ -100,7 +100,7 @@ class _KS(Summed):
     """The residuals summed over bins of confidence as narrow as the grid of the smooth error."""
 
     def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-        n_bins = grid_steps(None)
+        n_bins = count_grid_steps(None)
         sums = np.zeros(n_bins)
         for rows, confidence, correct in iter_top_label(predictions):
             residual = confidence.astype(np.float64) - correct
@@ -139,9 +139,9 @@ _WITH_SUMS: dict[str, Summed] = {
     "smooth_ece": _SmoothECE(),
     "ks": _KS(),
     "log_loss": _MeanLoss(log_losses),
-    "brier": _MeanLoss(brier_scores),
-    "accuracy": _MeanLoss(correctness),
-    "overconfidence": _MeanLoss(excess_confidence),
+    "brier": _MeanLoss(compute_brier_scores),
+    "accuracy": _MeanLoss(compute_correctness),
+    "overconfidence": _MeanLoss(compute_excess_confidence),
     "e_value": _EValue(),
 }
 _SUMMED = _OF_BINS | _WITH_SUMS
@@ -246,7 +246,7 @@ class CalibrationAccumulator:
         self.norm = norm
         self.labels = labels
         self.pos_label = pos_label
-        self.edges_ = uniform_edges(n_bins) if edges is None else _check_edges(edges)
+        self.edges_ = compute_uniform_edges(n_bins) if edges is None else _check_edges(edges)
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
         self.weight_norms_ = np.zeros((2, len(self.edges_) - 1))
         # A str is a sequence of str, too: of its letters.

@@ -20,7 +20,7 @@ from sklearn.utils import gen_batches
 from ..utils._arrays import as_array, is_soft
 from ..utils._backends import is_chunked, is_on_accelerator
 from ..utils._labels import as_labels
-from ..utils._numeric import BLOCK_SIZE, iter_blocks, row_sum
+from ..utils._numeric import BLOCK_SIZE, compute_row_sum, iter_blocks
 from ..utils._proba import check_predictions
 
 # Probability that columns in order are reported, of a model that is independent of the labels; for
@@ -163,7 +163,7 @@ def check_alignment(
     """
     if is_chunked(y_true) or is_chunked(y_proba) or is_on_accelerator(y_proba):
         return []
-    known = _sorted_pair(y_true, y_proba) if labels is None else labels
+    known = _sort_pair(y_true, y_proba) if labels is None else labels
     given = check_predictions(y_true, y_proba, labels=known)
     codes = given.truth.argmax(axis=1) if given.is_soft else given.truth
     found: list[Diagnosis | None] = [diagnose_index(y_true, y_proba, given.proba, codes)]
@@ -177,7 +177,7 @@ def check_alignment(
     return [str(diagnosis) for diagnosis in found if diagnosis is not None]
 
 
-def _sorted_pair(y_true: ArrayLike, y_proba: ArrayLike) -> NDArray[Any] | None:
+def _sort_pair(y_true: ArrayLike, y_proba: ArrayLike) -> NDArray[Any] | None:
     """Return two sorted labels for probabilities (n,), None where 1 is the positive one."""
     if np.ndim(y_proba) != 1 or is_soft(y_true):
         return None
@@ -203,12 +203,12 @@ def diagnose_index(
     first, other = _index_of(y_true), _index_of(y_proba)
     if first is None or other is None or len(first) != len(other):
         return None
-    if first.equals(other) or not _same(first, other):
+    if first.equals(other) or not _are_same(first, other):
         return None
     if _is_count(first) or _is_count(other):
         of_label = proba if proba.ndim == 2 else np.column_stack([1 - proba, proba])
         by_index = of_label[other.get_indexer(first), codes]
-        if not _surely_above_0(by_index - of_label[np.arange(len(codes)), codes]):
+        if not _is_surely_above_0(by_index - of_label[np.arange(len(codes)), codes]):
             return None
     return Diagnosis("index", {})
 
@@ -224,7 +224,7 @@ class Misplaced(NamedTuple):
     then: float
 
 
-def surely_positive(gain: float, variance: float, largest: float, n_ways: float = 1.0) -> bool:
+def is_surely_positive(gain: float, variance: float, largest: float, n_ways: float = 1.0) -> bool:
     """Return whether a sum with mean 0 reaches `gain` with a probability below `FALSE_ALARM`.
 
     By Bernstein's inequality: `variance` is that of the sum, `largest` the largest term, and
@@ -236,7 +236,7 @@ def surely_positive(gain: float, variance: float, largest: float, n_ways: float 
     return bool(exponent > math.log(n_ways / FALSE_ALARM))
 
 
-def drawn_rows(n_rows: int, n_columns: int) -> slice | NDArray[np.intp]:
+def draw_rows(n_rows: int, n_columns: int) -> slice | NDArray[np.intp]:
     """Return all rows, or rows drawn at random where all hold more than `_MOST_NUMBERS`."""
     n_drawn = max(_MOST_NUMBERS // n_columns, 1)
     if n_rows <= n_drawn:
@@ -244,13 +244,13 @@ def drawn_rows(n_rows: int, n_columns: int) -> slice | NDArray[np.intp]:
     return np.unique(np.random.default_rng(0).integers(0, n_rows, n_drawn))
 
 
-def _surely_above_0(gains: NDArray[Any]) -> bool:
+def _is_surely_above_0(gains: NDArray[Any]) -> bool:
     """Return whether the mean of independent gains is surely positive."""
     n = len(gains)
     if n == 0 or not np.isfinite(gains).all():
         return False
     gains = gains.astype(np.float64)
-    return surely_positive(gains.mean(), gains.var() / n, np.abs(gains).max() / n)
+    return is_surely_positive(gains.mean(), gains.var() / n, np.abs(gains).max() / n)
 
 
 def _index_of(value: Any) -> Any:
@@ -264,7 +264,7 @@ def _is_count(index: Any) -> bool:
     return bool(index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index))))
 
 
-def _same(index: Any, other: Any) -> bool:
+def _are_same(index: Any, other: Any) -> bool:
     """Return whether two indexes have the same entries, in any order."""
     try:
         return bool(index.sort_values().equals(other.sort_values()))
@@ -272,13 +272,13 @@ def _same(index: Any, other: Any) -> bool:
         return False
 
 
-def _inverse_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_inverse_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 1 / sqrt(values), 0 for 0."""
     return np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
 
 
 class _Associations:
-    """Associations N[j, k] of label j with column k, (K, K); see :func:`misplaced_columns`.
+    """Associations N[j, k] of label j with column k, (K, K); see :func:`find_misplaced_columns`.
 
     Of all samples, or of the samples `rows`, which are read block by block.
     """
@@ -301,8 +301,8 @@ class _Associations:
         self.matrix /= max(n, 1)
         self.matrix -= np.outer(self.frequency, self.mean)
         # A class without samples, or a column of zeros, has associations of 0.
-        self.matrix *= _inverse_root(self.frequency)[:, None]
-        self.matrix *= _inverse_root(self.mean)
+        self.matrix *= _compute_inverse_root(self.frequency)[:, None]
+        self.matrix *= _compute_inverse_root(self.mean)
 
     def order(self) -> NDArray[np.intp]:
         """Return the column of each class, (K,), that maximizes the sum of N; ties stay."""
@@ -314,7 +314,7 @@ class _Associations:
         """Return pairs of parts: one to choose an order on, and one to test it on."""
         if len(self.mean) == 2:  # there is one other order
             return [(self, self)]
-        first = _half(self.codes)
+        first = _draw_half(self.codes)
         one, other = (
             _Associations(self.proba, self.codes, np.flatnonzero(half)) for half in (first, ~first)
         )
@@ -325,7 +325,7 @@ class _Associations:
             yield self.rows[part], self.proba[self.rows[part]]
 
     def _scale(self, block: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[Any]:
-        """Return Z of these columns, (n, n_columns); see :func:`misplaced_columns`."""
+        """Return Z of these columns, (n, n_columns); see :func:`find_misplaced_columns`."""
         spread = np.sqrt(np.maximum(self.mean[columns], np.finfo(np.float64).tiny))
         return (block[:, columns] - self.mean[columns]) / spread
 
@@ -353,10 +353,10 @@ class _Associations:
             largest = max(largest, float(np.abs(terms / of_label).max()))
         # The variance if labels are shuffled; the terms sum to about 0 over the samples.
         variance = squares / n / (n - 1)
-        return surely_positive(gain, variance, largest, n_ways)
+        return is_surely_positive(gain, variance, largest, n_ways)
 
 
-def misplaced_columns(proba: NDArray[Any], codes: NDArray[np.intp]) -> Misplaced | None:
+def find_misplaced_columns(proba: NDArray[Any], codes: NDArray[np.intp]) -> Misplaced | None:
     """Return the order of the columns that surely fits better, None if there is none.
 
     With Z_k = (p_k - mean p_k) / sqrt(mean p_k) and f_j the frequency of label j, N[j, k] is the
@@ -366,22 +366,22 @@ def misplaced_columns(proba: NDArray[Any], codes: NDArray[np.intp]) -> Misplaced
     of one entry for each row and column: a larger one shows another order. With several classes,
     the order is chosen on one half of the samples and tested on the other, cycle by cycle.
     """
-    return _misplaced(_Associations(proba, codes))
+    return _find_misplaced(_Associations(proba, codes))
 
 
-def _misplaced(whole: _Associations) -> Misplaced | None:
-    """Return :func:`misplaced_columns` from the associations in all samples."""
+def _find_misplaced(whole: _Associations) -> Misplaced | None:
+    """Return :func:`find_misplaced_columns` from the associations in all samples."""
     if not np.isfinite(whole.mean).all() or len(whole.codes) < 2:
         return None
     order = whole.order()
-    cycles = _cycles(order)
+    cycles = _find_cycles(order)
     if not cycles:  # whatever the halves show, no column would move
         return None
     n_ways = max(1, len(order) - 2)
     sure: set[int] = set()
     for choosing, testing in whole.halves():
         chosen = choosing.order()
-        for cycle in _cycles(chosen):
+        for cycle in _find_cycles(chosen):
             if testing.surely_gain(cycle, chosen[cycle], n_ways):
                 sure.update(cycle.tolist())
     column = np.arange(len(order))
@@ -393,7 +393,7 @@ def _misplaced(whole: _Associations) -> Misplaced | None:
     return Misplaced(column, float(now), float(then)) if then > now else None
 
 
-def _half(codes: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _draw_half(codes: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return a mask (n,) of a random half of every class."""
     order = np.lexsort((np.random.default_rng(0).random(len(codes)), codes))
     half = np.empty(len(codes), dtype=bool)
@@ -401,7 +401,7 @@ def _half(codes: NDArray[np.intp]) -> NDArray[np.bool_]:
     return half
 
 
-def _cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _find_cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Return the cycles of a permutation, without its fixed points."""
     seen = order == np.arange(len(order))
     cycles = []
@@ -416,10 +416,10 @@ def _cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return cycles
 
 
-def _far_below_chance(whole: _Associations) -> bool:
+def _is_far_below_chance(whole: _Associations) -> bool:
     """Return whether labels surely have smaller probabilities than by chance.
 
-    In the terms of :func:`misplaced_columns`, whether the trace of N is surely negative.
+    In the terms of :func:`find_misplaced_columns`, whether the trace of N is surely negative.
     """
     return whole.surely_gain(np.arange(len(whole.mean)), None, 1)
 
@@ -437,7 +437,7 @@ def diagnose_columns(
     """
     is_single = proba.ndim == 1
     n_columns = 2 if is_single else proba.shape[1]
-    rows = drawn_rows(len(codes), n_columns)
+    rows = draw_rows(len(codes), n_columns)
     proba, codes = proba[rows], codes[rows]
     if len(codes) < (2 if is_single else 2 * n_columns):
         return None
@@ -449,8 +449,8 @@ def diagnose_columns(
     if is_single and not is_true and is_confidence(proba[:, 1], codes):
         return Diagnosis("predicted class", {"positive": names[1], "frequency": codes.mean()})
     whole = _Associations(proba, codes)
-    found = _misplaced(whole)
-    if found is None and (is_single or not _far_below_chance(whole)):
+    found = _find_misplaced(whole)
+    if found is None and (is_single or not _is_far_below_chance(whole)):
         return None
     if found is None or (len(names) > 2 and _seems_negated(proba, codes, found)):
         return Diagnosis("below chance", {})
@@ -461,7 +461,7 @@ def diagnose_columns(
         }
         return Diagnosis("other class", {"negative": names[0], "positive": names[1], **of_class})
     order = [names[j] for j in np.argsort(found.column)]
-    values = {"now": found.now, "then": found.then, "order": _listed(order, names)}
+    values = {"now": found.now, "then": found.then, "order": _list_order(order, names)}
     return Diagnosis("columns", values)
 
 
@@ -473,7 +473,7 @@ def diagnose_rows(proba: NDArray[Any], codes: NDArray[np.intp]) -> Diagnosis | N
     where the implied gain is large, and the mean of d_iy surely below half of it.
     First, p is adapted to the frequencies of the labels, which may differ from those in training.
     """
-    rows = drawn_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1])
+    rows = draw_rows(len(codes), 2 if proba.ndim == 1 else proba.shape[1])
     proba, codes = proba[rows], codes[rows]
     if len(codes) < 2:
         return None
@@ -491,7 +491,7 @@ def diagnose_rows(proba: NDArray[Any], codes: NDArray[np.intp]) -> Diagnosis | N
         for rows, block in iter_blocks(proba):
             with np.errstate(under="ignore"):
                 adapted = block * factor
-                total = row_sum(adapted)[:, None]
+                total = compute_row_sum(adapted)[:, None]
                 np.divide(adapted, total, out=adapted, where=total > 0)
             yield rows, np.where(total > 0, adapted, block)
 
@@ -511,7 +511,7 @@ def diagnose_rows(proba: NDArray[Any], codes: NDArray[np.intp]) -> Diagnosis | N
             implied[rows] = np.einsum("ij,ij->i", adapted, adapted - adapted_mean)
     if implied.mean() < _LEAST_GAIN:
         return None
-    if not _surely_above_0(_LEAST_SHOWN * implied - observed):
+    if not _is_surely_above_0(_LEAST_SHOWN * implied - observed):
         return None
     label, others = proba[np.arange(len(codes)), codes].mean(), frequency @ mean
     lines = "rows" if observed.mean() > -2 * error else "rows or columns"
@@ -520,14 +520,14 @@ def diagnose_rows(proba: NDArray[Any], codes: NDArray[np.intp]) -> Diagnosis | N
 
 def diagnose_swapped(soft_labels: NDArray[np.float64], proba: NDArray[Any]) -> Diagnosis | None:
     """Return whether all probabilities are 0 or 1 although people disagree about labels."""
-    if _all_0_or_1(proba) and not _all_0_or_1(soft_labels):
+    if _are_all_0_or_1(proba) and not _are_all_0_or_1(soft_labels):
         return Diagnosis("swapped", {})
     return None
 
 
-def _all_0_or_1(values: NDArray[Any]) -> bool:
+def _are_all_0_or_1(values: NDArray[Any]) -> bool:
     """Return whether all values are 0 or 1, of many rows those of some drawn at random."""
-    some = values[drawn_rows(len(values), values.shape[-1])]
+    some = values[draw_rows(len(values), values.shape[-1])]
     return bool(((some == 0) | (some == 1)).all())
 
 
@@ -546,7 +546,7 @@ def is_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
         return False
     if not 0 < positive.sum() < n:
         return False
-    if positive.mean() > 0.5 + 2 * np.sqrt(0.25 / n) or not _surely_above_0(proba - codes):
+    if positive.mean() > 0.5 + 2 * np.sqrt(0.25 / n) or not _is_surely_above_0(proba - codes):
         return False
     apart = proba[positive].mean() - proba[~positive].mean()
     spread = proba[positive].var() / positive.sum() + proba[~positive].var() / (~positive).sum()
@@ -559,7 +559,7 @@ def _seems_negated(proba: NDArray[Any], codes: NDArray[np.intp], found: Misplace
     return bool(least > np.mean(proba[:, found.column].argmax(axis=1) == codes))
 
 
-def _listed(order: list[Any], names: list[Any]) -> str:
+def _list_order(order: list[Any], names: list[Any]) -> str:
     """Return the order as text; of more than 12 classes only the columns that move."""
     if len(order) <= _MOST_IN_ORDER:
         return str(order)

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..utils._numeric import bin_index, quantile_edges, uniform_edges
+from ..utils._numeric import bin_index, compute_quantile_edges, compute_uniform_edges
 from ._calibration_error import get_kind
-from ._smooth import compute_error_of_excess, smooth_on_grid
+from ._smooth import compute_error_of_excess, compute_smooth_on_grid
 
 # Most bins of the Kolmogorov-Smirnov error, whose maximum is taken over their edges. With fewer
 # distinct confidences, each is a bin.
@@ -346,7 +346,7 @@ class ResidualError:
             return Draws(np.cumsum(residual, axis=-1) / total, no_bias)
         if self.rule in ("smooth", "kernel"):
             n_steps = self.n_bins - 1
-            density = smooth_on_grid(residual / total, self.bandwidth) / n_steps
+            density = compute_smooth_on_grid(residual / total, self.bandwidth) / n_steps
             density[..., [0, -1]] /= 2  # the trapezoidal rule
             return Draws(density, no_bias)
         if self.norm == "l1":
@@ -397,7 +397,9 @@ class MergedError(ResidualError):
     def bootstrap(self, seeds: NDArray[np.int64] | OneSeed) -> list[Draws]:
         """Return the residuals of samples drawn with replacement: row counts are multinomial."""
         total = self.weight.sum()
-        drawn = [rng.multinomial(round(total), self.weight / total) for rng in _generators(seeds)]
+        drawn = [
+            rng.multinomial(round(total), self.weight / total) for rng in _make_generators(seeds)
+        ]
         return [self.draws(np.array(drawn) / self.weight)]
 
     def by_chance(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
@@ -409,14 +411,15 @@ class MergedError(ResidualError):
         )
         count = np.rint(self.weight).astype(np.int64)
         drawn = [
-            np.bincount(bins, rng.binomial(count, self.proba), size) for rng in _generators(seeds)
+            np.bincount(bins, rng.binomial(count, self.proba), size)
+            for rng in _make_generators(seeds)
         ]
         return self.errors_of_correct(
             predicted, bin_weight, np.array(drawn)[:, np.newaxis]
         ).tolist()
 
 
-def _generators(seeds: NDArray[np.int64] | OneSeed) -> Iterator[np.random.Generator]:
+def _make_generators(seeds: NDArray[np.int64] | OneSeed) -> Iterator[np.random.Generator]:
     several = seeds.several() if isinstance(seeds, OneSeed) else seeds
     return map(np.random.default_rng, several)
 
@@ -554,7 +557,7 @@ def prepare_residual_error(
     samples = codes, proba, np.ones(len(codes)) if weight is None else weight, groups
     columns = proba.reshape(len(codes), -1)
     if kind.rule == "ks":
-        edges = quantile_edges(proba, _N_GROUPS)
+        edges = compute_quantile_edges(proba, _N_GROUPS)
         return ResidualError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
     if kind.rule == "smooth":
         # The bandwidth stays that of the estimate. A smooth error exceeds the estimate if and only
@@ -567,9 +570,9 @@ def prepare_residual_error(
     bound = inspect.signature(metric).bind(codes, proba, **options)
     bound.apply_defaults()
     given = bound.arguments
-    every = [uniform_edges(given["n_bins"])] * columns.shape[1]
+    every = [compute_uniform_edges(given["n_bins"])] * columns.shape[1]
     if given["strategy"] == "quantile":
-        every = [quantile_edges(column, given["n_bins"], weight) for column in columns.T]
+        every = [compute_quantile_edges(column, given["n_bins"], weight) for column in columns.T]
     index = np.empty(columns.shape, dtype=np.int32)
     for k, edges in enumerate(every):
         index[:, k] = bin_index(columns[:, k], edges)

@@ -16,9 +16,9 @@ from ..utils._numeric import (
     FEW_COLUMNS,
     bin_index,
     bin_sums,
+    compute_quantile_sums,
+    compute_uniform_edges,
     find_limits,
-    quantile_sums,
-    uniform_edges,
 )
 from ..utils._proba import (
     Predictions,
@@ -45,7 +45,8 @@ NORM_CONSTRAINTS: dict[str, list[Any]] = {"norm": [StrOptions({"l1", "l2", "max"
 class Kind(NamedTuple):
     """How a calibration error is computed: `rule` and `norm` of its ``ResidualError``.
 
-    With `top_label`, the error depends only on the confidence and correctness of every sample.
+    With `compute_top_label`, the error depends only on the confidence and correctness of every
+    sample.
     """
 
     rule: str
@@ -105,11 +106,11 @@ def iter_top_label(
         if block.ndim == 1:
             confidence, correct = block, predictions.of_class(1, rows)
         else:
-            confidence, correct = _top_label(predictions, rows, block)
+            confidence, correct = _compute_top_label(predictions, rows, block)
         yield rows, confidence, correct
 
 
-def _top_label(
+def _compute_top_label(
     predictions: Predictions, rows: slice, block: Any
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return confidence and correctness of a block (n, K) of probabilities, each (n,)."""
@@ -137,7 +138,7 @@ def _top_label(
     return block[index, top], predictions.of_columns(top, rows)
 
 
-def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
+def compute_top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return confidence and correctness (a boolean or a fraction) of all samples, each (n,)."""
     blocks = [(confidence, correct) for _, confidence, correct in iter_top_label(predictions)]
     confidence, correct = zip(*blocks)
@@ -147,10 +148,10 @@ def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
 def compute_bins(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
     """Return the bins of predictions, and check their probabilities."""
     if strategy == "uniform":
-        edges = uniform_edges(n_bins)
+        edges = compute_uniform_edges(n_bins)
         return Bins(edges, sum_bins(predictions, edges))
-    confidence, correct = top_label(predictions)
-    return Bins(*quantile_sums(confidence, correct, predictions.weight, n_bins))
+    confidence, correct = compute_top_label(predictions)
+    return Bins(*compute_quantile_sums(confidence, correct, predictions.weight, n_bins))
 
 
 def sum_bins(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -162,7 +163,7 @@ def sum_bins(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np
     return sums
 
 
-def residual_norm(sums: NDArray[np.float64], norm: str) -> Any:
+def compute_residual_norm(sums: NDArray[np.float64], norm: str) -> Any:
     """Return the "l1", "l2" or "max" norm of the differences between confidence and accuracy.
 
     Bins are weighted by their fraction of the weight; empty bins count 0. `sums` of shape
@@ -179,7 +180,7 @@ def residual_norm(sums: NDArray[np.float64], norm: str) -> Any:
     return np.sqrt((weight * residual**2).sum(axis=-1) / weight.sum(axis=-1))
 
 
-def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:
+def compute_debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:
     """Return the debiased error of sums over bins, (3, n_bins); weights are numbers of samples."""
     count, confidence, correct = sums[:, sums[0] > 1]
     accuracy = correct / count
@@ -288,7 +289,7 @@ def expected_calibration_error(
     0.1
     """
     bins, _ = _compute_bins(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
-    return float(residual_norm(bins.sums, norm))
+    return float(compute_residual_norm(bins.sums, norm))
 
 
 @register("mce")
@@ -338,7 +339,7 @@ def maximum_calibration_error(
     0.3
     """
     bins, _ = _compute_bins(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
-    return float(residual_norm(bins.sums, "max"))
+    return float(compute_residual_norm(bins.sums, "max"))
 
 
 @register("debiased_ece")
@@ -412,7 +413,7 @@ def debiased_calibration_error(
     bins = compute_bins(predictions, n_bins=n_bins, strategy=strategy)
     if predictions.counts is not None:
         warn_if_normalized(predictions.counts)
-    return debiased_norm(bins.sums * count_unit(predictions.unit), squared=squared)
+    return compute_debiased_norm(bins.sums * count_unit(predictions.unit), squared=squared)
 
 
 @register("ks")
@@ -461,7 +462,7 @@ def ks_calibration_error(
     predictions = check_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
-    confidence, correct = top_label(predictions)
+    confidence, correct = compute_top_label(predictions)
     # Rounding may take a probability below 0. Groups of ties come in decreasing order.
     score, weight, positive = tie_groups(np.maximum(confidence, 0), correct, predictions.weight)
     difference = score.astype(np.float64) * weight - positive
@@ -591,16 +592,16 @@ def classwise_calibration_error(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     if strategy == "uniform":
-        sums = class_sums_between(predictions, uniform_edges(n_bins))
+        sums = compute_class_sums_between(predictions, compute_uniform_edges(n_bins))
     elif predictions.proba.ndim == 1:
         sums = compute_bins(predictions, n_bins=n_bins, strategy=strategy).sums[np.newaxis]
     else:
-        sums = _quantile_sums(predictions, n_bins)
-    errors = residual_norm(sums, norm)
+        sums = _compute_quantile_sums(predictions, n_bins)
+    errors = compute_residual_norm(sums, norm)
     return errors if average is None else float(errors.mean())
 
 
-def class_sums_between(
+def compute_class_sums_between(
     predictions: Predictions, edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the sums of all classes over bins with given edges, (n_classes, 3, n_bins).
@@ -664,7 +665,7 @@ def _add_to_bins(
         np.add.at(sums.reshape(-1), key, 1.0 if weight is None else weight.astype(np.float64))
 
 
-def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
+def _compute_quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
     """Return the sums of every class over its own bins of equal weight, (n_classes, 3, n_bins)."""
     # Quantiles need whole columns: the values are checked in a pass of their own.
     check_values(predictions.proba)
@@ -673,6 +674,6 @@ def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]
     sums = np.zeros((proba.shape[1], 3, n_bins))
     for k, column in enumerate(proba.T):
         values, is_label = np.ascontiguousarray(column), predictions.of_class(k)
-        _, of_class = quantile_sums(values, is_label, predictions.weight, n_bins)
+        _, of_class = compute_quantile_sums(values, is_label, predictions.weight, n_bins)
         sums[k, :, : of_class.shape[1]] = of_class
     return sums

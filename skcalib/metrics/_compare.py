@@ -16,7 +16,7 @@ from ..utils._labels import encode_groups
 from ..utils._output import as_table
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
 from ._binned_draws import ResidualError
-from ._calibration_error import expected_calibration_error, top_label
+from ._calibration_error import compute_top_label, expected_calibration_error
 from ._intervals import Inversion, bootstrap_interval, compute_score_interval
 from ._registry import AnyMetric
 from ._resampling import (
@@ -51,7 +51,7 @@ class Recalibration(NamedTuple):
     influence: NDArray[np.float64]
 
 
-def recalibration(
+def fit_recalibration(
     proba: NDArray[np.floating], outcome: NDArray[Any], weight: NDArray[np.float64]
 ) -> Recalibration:
     """Fit Cox's recalibration, and return sqrt(2 G) with the contributions of the samples."""
@@ -85,7 +85,7 @@ def recalibration(
     return Recalibration(distance, (gain - mean) / distance if distance else 0 * gain)
 
 
-def paired_pvalue(
+def compute_paired_pvalue(
     first: Recalibration,
     other: Recalibration,
     weight: NDArray[np.float64],
@@ -257,17 +257,19 @@ def compare_calibration(
         own = isinstance(resampled.error, ResidualError)
         if own:
             predictions = check_predictions(y_true, y_proba, **given)
-            recalibrated.append(_recalibration(predictions))
+            recalibrated.append(_fit_recalibration(predictions))
     warn_of_few_groups(resampled.groups)
     differences = [(0.0, np.nan, np.nan)]
     for model in models[1:]:
         if np.array_equal(models[0].resamples, model.resamples):
             differences.append((0.0, 0.0, 0.0))  # equal on every resample: the same predictions
         elif own:
-            differences.append(_difference(models[0], model))
+            differences.append(_compute_difference(models[0], model))
         else:
             more = seeds, n_jobs
-            differences.append(_difference_of_any(models[0], model, confidence_level, *more))
+            differences.append(
+                _compute_difference_of_any(models[0], model, confidence_level, *more)
+            )
     columns: dict[str, Any] = {"model": list(y_probas)}
     columns |= {name: [getattr(m, name) for m in models] for name in ("error", "low", "high")}
     names = "difference", "difference_low", "difference_high"
@@ -276,7 +278,7 @@ def compare_calibration(
     if own:
         codes = None if groups is None else encode_groups(groups, len(recalibrated[0][1]))[1]
         (first, weight), *others = recalibrated
-        pvalues = [paired_pvalue(first, other, weight, codes) for other, _ in others]
+        pvalues = [compute_paired_pvalue(first, other, weight, codes) for other, _ in others]
         columns |= {"gain": [found.distance**2 / 2 for found, _ in recalibrated]}
         columns |= {"pvalue": [np.nan, *pvalues]}
     return as_table(
@@ -284,11 +286,11 @@ def compare_calibration(
     )
 
 
-def _recalibration(predictions: Predictions) -> tuple[Recalibration, NDArray[np.float64]]:
+def _fit_recalibration(predictions: Predictions) -> tuple[Recalibration, NDArray[np.float64]]:
     """Return Cox's recalibration of the confidence, and the weights of the samples."""
-    proba, outcome = top_label(predictions)
+    proba, outcome = compute_top_label(predictions)
     weight = np.ones(len(proba)) if predictions.weight is None else predictions.weight
-    return recalibration(proba, outcome, weight), weight
+    return fit_recalibration(proba, outcome, weight), weight
 
 
 def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.float64]]:
@@ -299,7 +301,7 @@ def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.f
     return (center**2 if resampled.error.squared else center), errors
 
 
-def _difference_of_any(
+def _compute_difference_of_any(
     first: _Model,
     other: _Model,
     confidence_level: float,
@@ -321,7 +323,7 @@ def _difference_of_any(
     return difference, *compute_score_interval(difference, drawn, after - before, confidence_level)
 
 
-def _difference(first: _Model, other: _Model) -> tuple[float, float, float]:
+def _compute_difference(first: _Model, other: _Model) -> tuple[float, float, float]:
     """Return the difference of two errors of this package and the ends of its interval."""
     difference = other.center - first.center
     # If an error may be due to chance alone, the signs of its true differences are unknown, and

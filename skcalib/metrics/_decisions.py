@@ -35,7 +35,7 @@ _AT_ONCE = 2**21
 _SYMMETRIC = 1e-8
 
 
-def two_classes(
+def check_two_classes(
     y_true: ArrayLike, y_proba: ArrayLike, sample_weight: Any, labels: Any, pos_label: Any
 ) -> Predictions:
     """Validate predictions, and raise unless they are of two classes."""
@@ -108,27 +108,27 @@ def net_benefit(
     """
     if is_chunked(y_proba):
         of_part = partial(net_benefit, threshold=threshold)
-        values = mean_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)
+        values = average_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)
         return values if np.ndim(threshold) else float(values[0])
-    predictions = two_classes(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = check_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
     thresholds = as_floats(threshold, name="threshold").astype(np.float64)
     if thresholds.ndim > 1 or not np.all((thresholds >= 0) & (thresholds < 1)):
         raise ValueError(f"threshold must be in [0, 1), got {threshold!r}.")
     sample = Sample.of(predictions, 1, np.arange(len(predictions.proba)))
-    values = _mean_benefit(sample.outcome, sample, np.atleast_1d(thresholds))
+    values = _compute_mean_benefit(sample.outcome, sample, np.atleast_1d(thresholds))
     return values if thresholds.ndim else float(values[0])
 
 
-def _benefits(proba: NDArray[Any], threshold: float) -> Array:
+def _compute_benefits(proba: NDArray[Any], threshold: float) -> Array:
     """Return the benefit of a decision at one threshold under each of two labels, (n, 2)."""
     acted = (proba if proba.ndim == 1 else proba[:, 1]) >= threshold
     return acted[:, np.newaxis] * np.array([-threshold / (1 - threshold), 1.0])
 
 
-register_losses(net_benefit, _benefits)
+register_losses(net_benefit, _compute_benefits)
 
 
-def mean_over_chunks(
+def average_over_chunks(
     metric: Callable[..., Any],
     y_true: Any,
     y_proba: Any,
@@ -278,15 +278,15 @@ def decision_curve(
     rng = check_random_state(random_state)
     parts: list[dict[str, NDArray[Any]]] = []
     for name, of_model in models.items():
-        predictions = two_classes(y_true, of_model, sample_weight, labels, pos_label)
+        predictions = check_two_classes(y_true, of_model, sample_weight, labels, pos_label)
         group = get_groups(groups, len(predictions.proba))
         if groups is not None and not parts:
             warn_of_few_groups(group)
         sample = Sample.of(predictions, 1, group)
-        grid = _thresholds(thresholds, float(sample.weight @ sample.outcome))
+        grid = _check_thresholds(thresholds, float(sample.weight @ sample.outcome))
         drawing = _Drawing(confidence_level, n_resamples, rng)
         parts.append({"model": np.full(len(grid), name, dtype=object)})
-        parts[-1] |= _curve(sample, grid, drawing)
+        parts[-1] |= _make_curve(sample, grid, drawing)
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return as_table(columns, as_frame=as_frame)
 
@@ -297,7 +297,7 @@ class _Drawing(NamedTuple):
     rng: np.random.RandomState
 
 
-def _thresholds(thresholds: ArrayLike | None, rate: float) -> Array:
+def _check_thresholds(thresholds: ArrayLike | None, rate: float) -> Array:
     """Return the thresholds, checked, or those of the default."""
     if thresholds is None:
         if 0 < rate < _RARE:
@@ -309,7 +309,7 @@ def _thresholds(thresholds: ArrayLike | None, rate: float) -> Array:
     return grid
 
 
-def _mean_benefit(outcome: Array, sample: Sample, thresholds: Array) -> Array:
+def _compute_mean_benefit(outcome: Array, sample: Sample, thresholds: Array) -> Array:
     """Return the mean of [p >= t] (y - (1 - y) t / (1 - t)) at every threshold."""
     order = np.argsort(sample.proba, kind="stable")[::-1]
     benefit, harm = (
@@ -320,10 +320,10 @@ def _mean_benefit(outcome: Array, sample: Sample, thresholds: Array) -> Array:
     return benefit[acted] - harm[acted] * thresholds / (1 - thresholds)
 
 
-def _curve(sample: Sample, grid: Array, drawing: _Drawing) -> dict[str, Array]:
+def _make_curve(sample: Sample, grid: Array, drawing: _Drawing) -> dict[str, Array]:
     """Return the columns of one model."""
-    value = _mean_benefit(sample.outcome, sample, grid)
-    covariance, third = _moments(sample, grid, value)
+    value = _compute_mean_benefit(sample.outcome, sample, grid)
+    covariance, third = _compute_moments(sample, grid, value)
     error, freedom = np.sqrt(np.diag(covariance)), sample.freedom
     skewness = third / error**3
     tail = (1 - drawing.confidence_level) / 2
@@ -340,17 +340,17 @@ def _curve(sample: Sample, grid: Array, drawing: _Drawing) -> dict[str, Array]:
     return {
         "threshold": grid,
         "net_benefit": value,
-        "low": value - _unskew(reach, skewness) * error,
-        "high": value - _unskew(-reach, skewness) * error,
-        "band_low": value - _unskew(wide, skewness) * error,
-        "band_high": value - _unskew(-wide, skewness) * error,
-        "predicted": _mean_benefit(sample.proba, sample, grid),
+        "low": value - _invert_skew(reach, skewness) * error,
+        "high": value - _invert_skew(-reach, skewness) * error,
+        "band_low": value - _invert_skew(wide, skewness) * error,
+        "band_high": value - _invert_skew(-wide, skewness) * error,
+        "predicted": _compute_mean_benefit(sample.proba, sample, grid),
         "act_on_all": act_on_all,
         "interventions_avoided": (value - act_on_all) / odds,
     }
 
 
-def _unskew(reach: float, skewness: Array) -> Array:
+def _invert_skew(reach: float, skewness: Array) -> Array:
     """Return the t statistics that Hall's transformation takes to `reach`.
 
     It is t + s t^2 / 3 + s^2 t^3 / 27 + s / 6 for the skewness s of the mean, whose quantiles are
@@ -363,12 +363,12 @@ def _unskew(reach: float, skewness: Array) -> Array:
 def estimate_benefit(sample: Sample, threshold: float) -> Estimate:
     """Return the net benefit at one threshold, with the influences that its interval uses."""
     grid = np.array([threshold])
-    value = _mean_benefit(sample.outcome, sample, grid)
-    error = np.sqrt(_moments(sample, grid, value)[0][0])
+    value = _compute_mean_benefit(sample.outcome, sample, grid)
+    error = np.sqrt(_compute_moments(sample, grid, value)[0][0])
     return Estimate(float(value[0]), error)
 
 
-def _moments(sample: Sample, grid: Array, value: Array) -> tuple[Array, Array]:
+def _compute_moments(sample: Sample, grid: Array, value: Array) -> tuple[Array, Array]:
     """Return the covariance of the net benefits at all thresholds, and their third moments."""
     odds, n = grid / (1 - grid), sample.n_groups
     order = np.argsort(sample.group, kind="stable")

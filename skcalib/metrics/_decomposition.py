@@ -12,16 +12,16 @@ from scipy.special import xlog1py, xlogy
 from sklearn.utils import gen_batches
 
 from ..utils._compat import StrOptions, validate_params
-from ..utils._numeric import row_max
+from ..utils._numeric import compute_row_max
 from ..utils._proba import (
     SMALLEST_PROBABILITY,
     Predictions,
     check_predictions,
     iter_proba_blocks,
 )
-from ._per_sample import two_columns
+from ._per_sample import make_two_columns
 from ._registry import register
-from ._temperature_fit import DEFAULT_BOUNDS, least_log_loss
+from ._temperature_fit import DEFAULT_BOUNDS, compute_least_log_loss
 from ._ties import tie_groups
 
 # A block of the columns that are copied at once, half a megabyte of float32: with 50 000 rows of
@@ -214,16 +214,16 @@ def refined_log_loss(
     predictions = check_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
-    below, of_label = _below_top(predictions)
+    below, of_label = _subtract_top(predictions)
     weight = predictions.weight
     if predictions.is_soft:
         total = predictions.truth.sum(axis=1)
         of_label /= total
         weight = total if weight is None else weight * total
-    return least_log_loss(below, of_label, weight, DEFAULT_BOUNDS)
+    return compute_least_log_loss(below, of_label, weight, DEFAULT_BOUNDS)
 
 
-def _below_top(predictions: Predictions) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def _subtract_top(predictions: Predictions) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return log-probabilities minus the largest of their row, (n, K), and those of labels, (n,).
 
     The values are checked in the same pass. Those of soft labels are sums, weighted by the
@@ -235,9 +235,9 @@ def _below_top(predictions: Predictions) -> tuple[NDArray[Any], NDArray[np.float
     of_label = np.empty(len(proba))
     for rows, block in iter_proba_blocks(proba):
         part = below[rows]
-        np.maximum(two_columns(block), part.dtype.type(SMALLEST_PROBABILITY), out=part)
+        np.maximum(make_two_columns(block), part.dtype.type(SMALLEST_PROBABILITY), out=part)
         np.log(part, out=part)
-        part -= row_max(part)[:, np.newaxis]
+        part -= compute_row_max(part)[:, np.newaxis]
         if predictions.is_soft:
             of_label[rows] = np.einsum("ij,ij->i", part, truth[rows])
         else:
@@ -266,12 +266,12 @@ def _decompose(
     if weight is not None:  # an infinite loss of weight 0 counts nothing
         used = weight > 0
         proba, positive, weight = proba[used], positive[used], weight[used]
-    total, of_positive = _groups_to_pool(proba, positive, weight)
+    total, of_positive = _make_groups_to_pool(proba, positive, weight)
     fit = isotonic_regression(of_positive / total, weights=total)
     # The blocks of the regression, and all samples at the base rate.
     positive_in_block, in_block = np.add.reduceat([of_positive, total], fit.blocks[:-1], axis=1)
     n_positive, n_samples = np.sum(of_positive), np.sum(total)
-    mean_score = _brier if rule == "brier" else _log_loss
+    mean_score = _compute_brier if rule == "brier" else _log_loss
     # Clipped: rounding may take a probability beyond [0, 1], where it has no logarithm.
     score = mean_score(np.clip(proba, 0, 1, dtype=np.float64), positive, weight)
     rate, rates = n_positive / n_samples, positive_in_block / in_block
@@ -282,7 +282,7 @@ def _decompose(
     return np.array([max(score - best, 0), max(constant - best, 0), constant, score])
 
 
-def _groups_to_pool(
+def _make_groups_to_pool(
     proba: NDArray, positive: NDArray[Any], weight: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weight and the positive weight of groups, in increasing order of `proba`.
@@ -306,7 +306,7 @@ def _groups_to_pool(
     return total[total > 0], of_positive[total > 0]
 
 
-def _brier(p: NDArray, positive: NDArray, weight: NDArray[np.float64] | None) -> float:
+def _compute_brier(p: NDArray, positive: NDArray, weight: NDArray[np.float64] | None) -> float:
     """Return the mean score of predictions `p`, true where or to the fraction `positive`."""
     with np.errstate(under="ignore"):
         losses = p - positive
@@ -317,7 +317,7 @@ def _brier(p: NDArray, positive: NDArray, weight: NDArray[np.float64] | None) ->
 
 
 def _log_loss(p: NDArray, positive: NDArray, weight: NDArray[np.float64] | None) -> float:
-    """Return the mean score as :func:`_brier` does."""
+    """Return the mean score as :func:`_compute_brier` does."""
     if positive.dtype != bool:
         # 0 log(0) = 0: a probability of 0 costs nothing where the outcome never occurs.
         losses = -xlogy(positive, p) - xlog1py(1 - positive, -p)

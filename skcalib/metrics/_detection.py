@@ -87,7 +87,7 @@ def fpr_at_tpr(
     check_same_length(y_true=positive, y_score=scores)
     groups = tie_groups(scores, positive, weight)
     found, false = np.cumsum(groups.positive), np.cumsum(groups.weight - groups.positive)
-    return _fpr_at_tpr(found, false, tpr)
+    return _compute_fpr_at_tpr(found, false, tpr)
 
 
 @validate_params(_CONSTRAINTS)
@@ -155,7 +155,7 @@ def misclassification_report(
     correct, weight = predicted.correct, predicted.given.weight
     what = "y_true and y_proba must give correct and wrong predictions"
     _check_both_kinds(correct, weight, what, kinds=("correct", "wrong"))
-    named = _named(confidence)
+    named = _name_scores(confidence)
     scores = {name: get_confidence(value, predicted) for name, value in named.items()}
     return _report(scores, correct, weight, tpr, ("aupr_success", "aupr_error"), as_frame)
 
@@ -220,7 +220,7 @@ def ood_report(
     ([0.75], [0.5])
     """
     inside, weight = _read_detection(y_true, sample_weight, labels, pos_label)
-    named = _columns(scores)
+    named = _get_columns(scores)
     if named is None:
         named = {"score": scores}
     checked = {}
@@ -230,7 +230,7 @@ def ood_report(
     return _report(checked, inside, weight, tpr, ("aupr_in", "aupr_out"), as_frame)
 
 
-def _columns(scores: Any) -> Mapping[str, Any] | None:
+def _get_columns(scores: Any) -> Mapping[str, Any] | None:
     """Return the scores of a dict or of the columns of a DataFrame by name, else None."""
     if isinstance(scores, Mapping):
         return scores
@@ -239,8 +239,8 @@ def _columns(scores: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def _named(confidence: Sequence[str] | Mapping[str, ArrayLike]) -> Mapping[str, Any]:
-    columns = _columns(confidence)
+def _name_scores(confidence: Sequence[str] | Mapping[str, ArrayLike]) -> Mapping[str, Any]:
+    columns = _get_columns(confidence)
     if columns is not None:
         return columns
     # A str is a sequence of str, too: of its letters.
@@ -264,7 +264,9 @@ def _report(
 ) -> NDArray[Any] | pd.DataFrame:
     if not scores:
         raise ValueError("scores must hold at least one score to report on, got none.")
-    rows = [_measures(tie_groups(values, positive, weight), tpr) for values in scores.values()]
+    rows = [
+        _compute_measures(tie_groups(values, positive, weight), tpr) for values in scores.values()
+    ]
     measures = np.transpose(rows)
     names = ("fpr_at_tpr", "auroc", *aupr_names)
     columns = {"score": np.array(list(scores), dtype=object), **dict(zip(names, measures))}
@@ -300,7 +302,7 @@ def _check_both_kinds(
         raise ValueError(f"{what}, got only {kinds[0] if used.max() else kinds[1]} ones.")
 
 
-def _measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:
+def _compute_measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:
     """Return FPR at `tpr`, AUROC, and the average precision of positives and of negatives.
 
     The same as scikit-learn's functions, with one sort for all four.
@@ -313,14 +315,16 @@ def _measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float
     # Reversed: the negatives are found by low scores.
     from_below = negative[::-1], np.cumsum(negative[::-1]), np.cumsum(positive[::-1])
     return (
-        _fpr_at_tpr(found, false, tpr),
+        _compute_fpr_at_tpr(found, false, tpr),
         float(auroc),
         _average_precision(positive, found, false),
         _average_precision(*from_below),
     )
 
 
-def _fpr_at_tpr(found: NDArray[np.float64], false: NDArray[np.float64], tpr: float) -> float:
+def _compute_fpr_at_tpr(
+    found: NDArray[np.float64], false: NDArray[np.float64], tpr: float
+) -> float:
     """Return the false-positive rate at the first threshold that reaches `tpr`."""
     # Both sums only grow, so the first threshold that reaches it has the fewest false positives.
     reached = int(np.argmax(found >= (tpr - _RATE_SLACK) * found[-1]))

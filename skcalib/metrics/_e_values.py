@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp
 from scipy.stats import chi2
 
-from ..utils._numeric import row_sum
+from ..utils._numeric import compute_row_sum
 from ..utils._proba import LOSS_FLOOR, Predictions, iter_proba_blocks
 
 # Logarithms of slopes, and shifts, of the log-odds in the mixture, each half of the next: an error
@@ -82,12 +82,12 @@ def _sum_of_two(codes: NDArray[np.intp], log_odds: NDArray[np.float64]) -> NDArr
 def _sum_of_classes(codes: NDArray[np.intp], proba: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of log-ratios of several classes, (1 + n_classes, n_shifts)."""
     logs = _log(proba)
-    logs -= np.log(row_sum(np.exp(logs)))[:, np.newaxis]
+    logs -= np.log(compute_row_sum(np.exp(logs)))[:, np.newaxis]
     of_label = logs[np.arange(len(codes)), codes].sum()
     n_samples = np.bincount(codes, minlength=proba.shape[1])
     # q_k = p_k^a / sum_j p_j^a
     slopes = [
-        (slope - 1) * of_label - np.log(row_sum(np.exp(slope * logs))).sum()
+        (slope - 1) * of_label - np.log(compute_row_sum(np.exp(slope * logs))).sum()
         for slope in np.exp(LOG_SLOPES)
     ]
     # The odds of class k times e^b: q_k = p_k e^b / s, q_j = p_j / s, s = 1 + p_k (e^b - 1).

@@ -16,8 +16,8 @@ from ..utils._backends import is_chunked
 from ..utils._compat import Interval, validate_params
 from ..utils._output import as_table
 from ..utils._proba import Predictions, add_unseen, check_predictions
-from ._decisions import mean_over_chunks
-from ._per_sample import two_columns
+from ._decisions import average_over_chunks
+from ._per_sample import make_two_columns
 from ._registry import register, register_losses
 from ._resampling import warn_of_few_groups
 from ._risk_model import Array, Sample, fit_logistic, get_groups
@@ -133,32 +133,32 @@ default=None
             )
         of_part = partial(expected_cost, costs=costs)
         return float(
-            mean_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)[0]
+            average_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)[0]
         )
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    costs_of_labels = _of_labels(_losses(predictions.proba, costs), predictions)
+    costs_of_labels = _select_labels(_compute_losses(predictions.proba, costs), predictions)
     return float(np.average(costs_of_labels, weights=predictions.weight))
 
 
-def _costs_of_classes(rule: _Rule, table: Array) -> Array:
+def _compute_costs_of_classes(rule: _Rule, table: Array) -> Array:
     """Return what the decisions cost for every class, (n_samples, n_classes)."""
     if table.ndim == 2:
         return table[rule.decided]
     return table[np.arange(len(rule.decided)), rule.decided]
 
 
-def _losses(proba: NDArray[Any], costs: ArrayLike | None = None) -> Array:
+def _compute_losses(proba: NDArray[Any], costs: ArrayLike | None = None) -> Array:
     """Return what the decisions of least expected cost cost for every class, (n_samples, K)."""
-    proba = two_columns(proba)
+    proba = make_two_columns(proba)
     table = check_costs(1 - np.eye(proba.shape[1]) if costs is None else costs, *proba.shape)
     rule = _Rule("model", compute_costs_of_decisions(proba, table).argmin(axis=1), proba)
-    return _costs_of_classes(rule, table)
+    return _compute_costs_of_classes(rule, table)
 
 
-register_losses(expected_cost, _losses)
+register_losses(expected_cost, _compute_losses)
 
 
-def _of_labels(of_classes: Array, predictions: Predictions) -> Array:
+def _select_labels(of_classes: Array, predictions: Predictions) -> Array:
     """Return the costs of the true classes, (n_samples,)."""
     if predictions.is_soft:
         return (of_classes * predictions.truth).sum(axis=1)
@@ -275,7 +275,7 @@ def cost_summary(
     always act: 1.00, predicted 1.00
     """
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    proba = two_columns(predictions.proba).astype(np.float64)
+    proba = make_two_columns(predictions.proba).astype(np.float64)
     n, k = proba.shape
     table = check_costs(1 - np.eye(k) if costs is None else costs, n, k)
     n_decisions = table.shape[-2]
@@ -285,7 +285,7 @@ def cost_summary(
             f"decisions must name every row of costs, {n_decisions}, got shape {names.shape}."
         )
     group = get_groups(groups, n)
-    again = _recalibrated(predictions, proba, group, n_folds, random_state)
+    again = _recalibrate_out_of_fold(predictions, proba, group, n_folds, random_state)
     if groups is not None:
         warn_of_few_groups(group)
     rules = [
@@ -297,16 +297,16 @@ def cost_summary(
     sample = Sample.of(predictions, 1, group)
     used = slice(None) if predictions.weight is None else predictions.weight > 0
     drawn = add_unseen(again, 1 / float(sample.weight @ sample.weight))[used]
-    of_model = _costs_of_classes(rules[0], table)
+    of_model = _compute_costs_of_classes(rules[0], table)
     lines = []
     for rule in rules:
-        of_classes = _costs_of_classes(rule, table)
-        values = _of_labels(of_classes, predictions)[used]
+        of_classes = _compute_costs_of_classes(rule, table)
+        values = _select_labels(of_classes, predictions)[used]
         predicted = sample.weight @ (of_classes * rule.proba).sum(axis=1)[used]
-        cost, *ends = _interval(sample, values, of_classes[used], drawn, confidence_level)
+        cost, *ends = _compute_interval(sample, values, of_classes[used], drawn, confidence_level)
         apart = of_classes - of_model
-        values = _of_labels(apart, predictions)[used]
-        difference, *more = _interval(sample, values, apart[used], drawn, confidence_level)
+        values = _select_labels(apart, predictions)[used]
+        difference, *more = _compute_interval(sample, values, apart[used], drawn, confidence_level)
         if rule.name == "model":
             more = [np.nan, np.nan]
         lines.append((cost, *ends, predicted, difference, *more))
@@ -316,7 +316,7 @@ def cost_summary(
     )
 
 
-def _interval(
+def _compute_interval(
     sample: Sample, values: Array, of_classes: Array, drawn: Array, confidence_level: float
 ) -> tuple[float, float, float]:
     """Return a mean and the ends of its interval.
@@ -333,7 +333,7 @@ def _interval(
     return mean, mean - reach, mean + reach
 
 
-def _recalibrated(
+def _recalibrate_out_of_fold(
     predictions: Predictions,
     proba: Array,
     group: NDArray[np.intp],

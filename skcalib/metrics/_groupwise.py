@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def holm(
+def correct_by_holm(
     pvalues: NDArray[np.float64], weight: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Return p-values after Holm's correction, weighted by `weight`; by default all are equal.
@@ -193,7 +193,7 @@ def groupwise_calibration_error(
     error, low, high, pvalue = results
     columns = {"group": names, "n_samples": n_samples, "error": error, "low": low, "high": high}
     tested = ~np.isnan(pvalue)
-    pvalue[tested] = holm(pvalue[tested])
+    pvalue[tested] = correct_by_holm(pvalue[tested])
     return as_table({**columns, "pvalue": pvalue}, as_frame=as_frame)
 
 

@@ -51,7 +51,7 @@ FARTHEST = 40.0
 _ROUNDING = 1e-12
 
 
-def mean_test(
+def compute_mean_pvalue(
     outcome: NDArray[Any],
     proba: NDArray[Any],
     weight: NDArray[Any] | None,
@@ -64,13 +64,13 @@ def mean_test(
     together: n of them count as n / effect independent ones. A row stands for `count` samples of
     this probability and weight, and its outcome is their mean.
     """
-    x, w, n, s = _prepared(outcome, proba, weight, effect, count)
-    tails = (_tail(x, w, n, s), _tail(-x, w, n, float(w @ n) - s))
+    x, w, n, s = _prepare(outcome, proba, weight, effect, count)
+    tails = (_compute_tail(x, w, n, s), _compute_tail(-x, w, n, float(w @ n) - s))
     # Above 0, so that p-values can be compared by their quotients.
     return float(np.clip(2 * min(tails), 1e-300, 1))
 
 
-def mean_range(
+def compute_mean_range(
     outcome: NDArray[Any],
     proba: NDArray[Any],
     weight: NDArray[Any] | None,
@@ -81,11 +81,11 @@ def mean_range(
     """Return the confidence interval, of this level, of the mean probability.
 
     All probabilities are shifted by one number, on the scale of logits, as long as
-    :func:`mean_test` does not reject them: the mean probability lies outside exactly where the
-    test rejects it. With equal probabilities this is the interval of Clopper and Pearson. `effect`
-    and `count` are those of :func:`mean_test`.
+    :func:`compute_mean_pvalue` does not reject them: the mean probability lies outside exactly
+    where the test rejects it. With equal probabilities this is the interval of Clopper and
+    Pearson. `effect` and `count` are those of :func:`compute_mean_pvalue`.
     """
-    x, w, n, s = _prepared(outcome, proba, weight, effect, count)
+    x, w, n, s = _prepare(outcome, proba, weight, effect, count)
     tail, total = (1 - level) / 2, float(w @ n)
     # With equal weights, a shift of x changes the tilt by as much: one search serves all shifts.
     inner = _ROUNDING * total < s < (1 - _ROUNDING) * total
@@ -95,7 +95,7 @@ def mean_range(
     def excess(shift: float, sign: int) -> float:
         observed = s if sign > 0 else total - s
         tilt = None if reached is None else sign * (reached - shift)
-        return _tail(sign * (x + shift), w, n, observed, tilt) - tail
+        return _compute_tail(sign * (x + shift), w, n, observed, tilt) - tail
 
     ends = []
     # At the lower end P(sum >= s) equals the tail, at the upper end P(sum <= s).
@@ -109,7 +109,7 @@ def mean_range(
     return ends[0], ends[1]
 
 
-def _prepared(
+def _prepare(
     outcome: NDArray[Any],
     proba: NDArray[Any],
     weight: NDArray[Any] | None,
@@ -145,7 +145,7 @@ def _find_tilt(
     return float(brentq(lambda t: n * w @ expit(x + w * t) - s, low, high))
 
 
-def _tail(
+def _compute_tail(
     x: NDArray[np.float64],
     w: NDArray[np.float64],
     n: NDArray[np.float64],
@@ -432,7 +432,7 @@ class Inversion:
         counts = error.counts
         weight = error.weight if counts is None else error.weight / counts
         equal = counts is None and not np.ptp(weight)
-        return mean_range(
+        return compute_mean_range(
             correct, proba, None if equal else weight, 1 - 2 * tail, effect, count=counts
         )
 

@@ -380,7 +380,7 @@ class CalibrationMonitor:
                 "rounding": None if self._rounding is None else asdict(self._rounding),
                 "classes": json.loads(self._empty.to_json()),
                 "streams": {
-                    group: _stream_as_plain(stream) for group, stream in self._streams.items()
+                    group: _convert_stream(stream) for group, stream in self._streams.items()
                 },
             }
         return json.dumps(state, allow_nan=False)
@@ -571,7 +571,7 @@ def _read_rounded(step: CalibrationAccumulator, y_true: Any, y_proba: Any) -> _R
     return _Rounded(written, checked.codes[:, np.newaxis] == np.arange(checked.proba.shape[1]))
 
 
-def _stream_as_plain(stream: _Stream) -> dict[str, Any]:
+def _convert_stream(stream: _Stream) -> dict[str, Any]:
     """Return a stream as JSON holds it."""
     return {
         "weight": stream.weight,

@@ -23,7 +23,13 @@ from ..utils._backends import (
 )
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, match_binary, match_columns
-from ..utils._numeric import iter_blocks, row_entropy, row_margin, row_max, row_sum
+from ..utils._numeric import (
+    compute_row_entropy,
+    compute_row_margin,
+    compute_row_max,
+    compute_row_sum,
+    iter_blocks,
+)
 from ..utils._proba import (
     LOSS_FLOOR,
     Predictions,
@@ -58,7 +64,7 @@ def predictive_entropy(y_proba: ArrayLike) -> NDArray:
     >>> predictive_entropy([[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]]).round(4)
     array([0.6931, 0.3251, 0.    ])
     """
-    return _score_rows(row_entropy, y_proba)
+    return _score_rows(compute_row_entropy, y_proba)
 
 
 def confidence_score(y_proba: ArrayLike) -> NDArray:
@@ -100,7 +106,7 @@ def confidence_score(y_proba: ArrayLike) -> NDArray:
     >>> confidence_score([[0.2, 0.8], [0.9, 0.1]])
     array([0.8, 0.9])
     """
-    return _score_rows(row_max, y_proba)
+    return _score_rows(compute_row_max, y_proba)
 
 
 def probability_margin(y_proba: ArrayLike) -> NDArray:
@@ -132,7 +138,7 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
     >>> probability_margin([[0.5, 0.25, 0.25], [0.4, 0.4, 0.2]])
     array([0.25, 0.  ])
     """
-    return _score_rows(row_margin, y_proba)
+    return _score_rows(compute_row_margin, y_proba)
 
 
 def max_logit_score(logits: ArrayLike) -> NDArray:
@@ -170,7 +176,7 @@ def max_logit_score(logits: ArrayLike) -> NDArray:
     >>> max_logit_score([[1.0, 7.0], [2.0, -1.0]])
     array([7., 2.])
     """
-    return _of_logits(row_max, logits)
+    return _score_logits(compute_row_max, logits)
 
 
 @validate_params({"temperature": [Interval(Real, 0, None, closed="neither")]})
@@ -209,7 +215,7 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     >>> energy_score([[1.0, 7.0], [2.0, 2.0]]).round(3)
     array([7.002, 2.693])
     """
-    return _of_logits(partial(_row_energy, temperature=temperature), logits)
+    return _score_logits(partial(_compute_row_energy, temperature=temperature), logits)
 
 
 @validate_params(
@@ -271,7 +277,7 @@ def generalized_brier_score(
         known = get_classes_of_chunks(y, proba.shape[1:], pos_label) if labels is None else labels
         options = {"order": order, "exponent": exponent, "labels": known, "pos_label": pos_label}
         dtype = np.float64 if proba.dtype == np.float64 else np.float32
-        return map_chunks(_brier_of_chunk, options, proba, y, dtype=dtype)
+        return map_chunks(_compute_brier_of_chunk, options, proba, y, dtype=dtype)
     predictions = check_predictions(
         y_true, y_proba, labels=labels, pos_label=pos_label, defer_values=True
     )
@@ -280,7 +286,7 @@ def generalized_brier_score(
         len(proba), np.float64 if proba.dtype == np.float64 else np.float32
     )
     for rows, block in iter_proba_blocks(proba):
-        truth, score = predictions.truth[rows], partial(_brier, block, order, exponent)
+        truth, score = predictions.truth[rows], partial(_compute_brier, block, order, exponent)
         if not predictions.is_soft:
             out[rows] = score(truth)
             continue
@@ -289,7 +295,9 @@ def generalized_brier_score(
     return out
 
 
-def _brier(block: NDArray, order: float, exponent: float, codes: NDArray[np.intp]) -> NDArray:
+def _compute_brier(
+    block: NDArray, order: float, exponent: float, codes: NDArray[np.intp]
+) -> NDArray:
     """Return the scores of a block of probabilities, (n, K) or (n,), for one label a sample."""
     if block.ndim == 1:
         # The two classes deviate by the same d: (d^order + d^order)^(exponent / order).
@@ -299,10 +307,10 @@ def _brier(block: NDArray, order: float, exponent: float, codes: NDArray[np.intp
     # |p - e|: p, and 1 - p at the label. abs, since rounding may take p beyond [0, 1].
     deviation = np.abs(block)
     deviation[label] = np.abs(1 - block[label])
-    return _power_of_norm(deviation, order, exponent)
+    return _compute_power_of_norm(deviation, order, exponent)
 
 
-def _brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) -> NDArray:
+def _compute_brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) -> NDArray:
     return generalized_brier_score(y_true, y_proba, **options)
 
 
@@ -317,44 +325,44 @@ def _as_float64(values: Any) -> Any:
 def log_losses(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the log-losses in nats."""
     xp, _ = get_back_end(proba)
-    return -xp.log(xp.clip(_as_float64(two_columns(proba)), LOSS_FLOOR, None))
+    return -xp.log(xp.clip(_as_float64(make_two_columns(proba)), LOSS_FLOOR, None))
 
 
-def brier_scores(proba: NDArray[Any]) -> NDArray[np.float64]:
+def compute_brier_scores(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the Brier scores, sums over the classes, in [0, 2]."""
-    columns = _as_float64(two_columns(proba))
+    columns = _as_float64(make_two_columns(proba))
     return 1 - 2 * columns + (columns**2).sum(1)[:, None]
 
 
-def correctness(proba: NDArray[Any]) -> NDArray[np.float64]:
+def compute_correctness(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return 1 where the label is the predicted class, else 0."""
     _, place = get_back_end(proba)
-    columns = two_columns(proba)
+    columns = make_two_columns(proba)
     return _as_float64(columns.argmax(1)[:, None] == place(np.arange(columns.shape[1])))
 
 
-def excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
+def compute_excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return confidence minus correctness; of the positive class, probability minus outcome."""
     if proba.ndim == 1:
         return proba[:, np.newaxis].astype(np.float64) - np.arange(2)
     xp, _ = get_back_end(proba)
-    return _as_float64(xp.amax(proba, 1)[:, None]) - correctness(proba)
+    return _as_float64(xp.amax(proba, 1)[:, None]) - compute_correctness(proba)
 
 
 def _log_losses_of_scikit_learn(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the log-losses with the clipping of `sklearn.metrics.log_loss`."""
     eps = np.finfo(proba.dtype).eps
-    return -np.log(np.clip(two_columns(proba), eps, 1 - eps).astype(np.float64))
+    return -np.log(np.clip(make_two_columns(proba), eps, 1 - eps).astype(np.float64))
 
 
-def _brier_scores_of_scikit_learn(proba: NDArray[Any]) -> NDArray[np.float64]:
+def _compute_brier_scores_of_scikit_learn(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the Brier scores of `sklearn.metrics.brier_score_loss`, of two classes the half."""
-    scores = brier_scores(proba)
+    scores = compute_brier_scores(proba)
     return scores / 2 if scores.shape[1] == 2 else scores
 
 
 register_losses(sklearn.metrics.log_loss, _log_losses_of_scikit_learn)
-register_losses(sklearn.metrics.brier_score_loss, _brier_scores_of_scikit_learn)
+register_losses(sklearn.metrics.brier_score_loss, _compute_brier_scores_of_scikit_learn)
 
 
 def compute_losses_of_truth(
@@ -377,7 +385,7 @@ def sum_losses(predictions: Predictions, losses: LossesOfLabels) -> float:
     return total
 
 
-def _mean_loss(
+def _compute_mean_loss(
     losses: LossesOfLabels,
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -403,10 +411,10 @@ def log_loss(
     pos_label: Any = None,
 ) -> float:
     """Return the mean log-loss in nats."""
-    return _mean_loss(log_losses, y_true, y_proba, sample_weight, labels, pos_label)
+    return _compute_mean_loss(log_losses, y_true, y_proba, sample_weight, labels, pos_label)
 
 
-@register("brier", losses=brier_scores)
+@register("brier", losses=compute_brier_scores)
 def brier(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -416,10 +424,12 @@ def brier(
     pos_label: Any = None,
 ) -> float:
     """Return the mean Brier score, the sum over all classes, in [0, 2]."""
-    return _mean_loss(brier_scores, y_true, y_proba, sample_weight, labels, pos_label)
+    return _compute_mean_loss(
+        compute_brier_scores, y_true, y_proba, sample_weight, labels, pos_label
+    )
 
 
-@register("accuracy", greater_is_better=True, losses=correctness)
+@register("accuracy", greater_is_better=True, losses=compute_correctness)
 def accuracy(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -429,10 +439,12 @@ def accuracy(
     pos_label: Any = None,
 ) -> float:
     """Return the fraction of correct predictions."""
-    return _mean_loss(correctness, y_true, y_proba, sample_weight, labels, pos_label)
+    return _compute_mean_loss(
+        compute_correctness, y_true, y_proba, sample_weight, labels, pos_label
+    )
 
 
-@register("overconfidence", greater_is_better=None, losses=excess_confidence)
+@register("overconfidence", greater_is_better=None, losses=compute_excess_confidence)
 def overconfidence(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -442,7 +454,9 @@ def overconfidence(
     pos_label: Any = None,
 ) -> float:
     """Return the mean confidence minus the accuracy, in [-1, 1]."""
-    return _mean_loss(excess_confidence, y_true, y_proba, sample_weight, labels, pos_label)
+    return _compute_mean_loss(
+        compute_excess_confidence, y_true, y_proba, sample_weight, labels, pos_label
+    )
 
 
 @by_chunks
@@ -451,25 +465,25 @@ def _score_rows(score: Callable[[NDArray], NDArray], y_proba: ArrayLike) -> NDAr
     proba = as_proba(y_proba, in_blocks=True)
     out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
     for rows, block in iter_proba_blocks(proba, on_device=True):
-        out[rows] = to_host(score(two_columns(block)))
+        out[rows] = to_host(score(make_two_columns(block)))
     return out
 
 
 @by_chunks
-def _of_logits(score: Callable[[NDArray], NDArray], logits: ArrayLike) -> NDArray:
+def _score_logits(score: Callable[[NDArray], NDArray], logits: ArrayLike) -> NDArray:
     """Return the score of every row of checked logits, (n,)."""
     matrix = _check_matrix(logits)
     return np.concatenate([score(block) for _, block in iter_blocks(matrix)])
 
 
-def _row_energy(block: NDArray, temperature: float) -> NDArray:
+def _compute_row_energy(block: NDArray, temperature: float) -> NDArray:
     # T log sum_k exp(z_k / T) = m + T log sum_k exp((z_k - m) / T), m the largest z_k: no term
     # of the second sum exceeds 1.
-    top = row_max(block)
+    top = compute_row_max(block)
     # A smaller temperature could be 0 in this dtype; from `tiny` down, the score is the maximum.
     scale = block.dtype.type(max(temperature, np.finfo(block.dtype).tiny))
     with np.errstate(over="ignore"):  # infinite differences add exp(-inf) = 0
-        return top + scale * np.log(row_sum(np.exp((block - top[:, None]) / scale)))
+        return top + scale * np.log(compute_row_sum(np.exp((block - top[:, None]) / scale)))
 
 
 def _check_matrix(logits: ArrayLike) -> NDArray:
@@ -481,9 +495,9 @@ def _check_matrix(logits: ArrayLike) -> NDArray:
     return matrix
 
 
-def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray:
+def _compute_power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray:
     """Return ``norm ** exponent`` of every row, (n,)."""
-    largest = row_max(deviation)
+    largest = compute_row_max(deviation)
     # norm = m (sum_k (d_k / m)^order)^(1 / order), m the largest d_k. For order -> inf the sum
     # has no effect; where m is 0 the first factor is 0.
     if np.isinf(order):
@@ -491,7 +505,7 @@ def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray
     # Powers of ratios to the largest deviation: powers of the deviations could underflow.
     ratio = deviation / np.where(largest > 0, largest, 1)[:, None]
     with np.errstate(under="ignore"):
-        return largest**exponent * row_sum(ratio**order) ** (exponent / order)
+        return largest**exponent * compute_row_sum(ratio**order) ** (exponent / order)
 
 
 def check_logits(logits: ArrayLike, *, name: str = "logits") -> NDArray[Any]:
@@ -514,7 +528,7 @@ def check_logits(logits: ArrayLike, *, name: str = "logits") -> NDArray[Any]:
     return array
 
 
-def two_columns(block: NDArray) -> NDArray:
+def make_two_columns(block: NDArray) -> NDArray:
     """Return (n, K) as it is, and the probability of the positive class as (1 - p, p)."""
     return block if block.ndim == 2 else np.column_stack([1 - block, block])
 

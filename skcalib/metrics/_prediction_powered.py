@@ -21,10 +21,10 @@ from scipy.stats import rankdata, t
 from ..utils._arrays import as_array, check_numbers
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import encode_groups
-from ..utils._numeric import binomial_interval, iter_blocks
+from ..utils._numeric import compute_binomial_interval, iter_blocks
 from ..utils._output import rename_argument, warn
 from ..utils._proba import LOSS_FLOOR, Predictions, check_predictions
-from ._per_sample import compute_losses_of_truth, two_columns
+from ._per_sample import compute_losses_of_truth, make_two_columns
 from ._registry import AnyMetric, Metric, choose_metric
 
 _RANGES = {
@@ -68,7 +68,9 @@ class Checks(NamedTuple):
     def limits(self, event: NDArray[Any], confidence_level: float) -> tuple[float, float]:
         """Return Clopper and Pearson's limits of the fraction of samples with an event."""
         fraction, n = np.average(event, weights=self.weight), self.n_effective
-        low, high = binomial_interval(np.asarray(fraction), np.asarray(n), confidence_level)
+        low, high = compute_binomial_interval(
+            np.asarray(fraction), np.asarray(n), confidence_level
+        )
         return float(low), float(high)
 
 
@@ -214,26 +216,26 @@ def prediction_powered_interval(
             **(named if labels is not None else {"labels": given.classes}),
         )
     included = _check_inclusion(inclusion_proba, n_samples, rows)
-    of_label = _losses_of_labels(chosen, given.proba)
+    of_label = _compute_losses_of_labels(chosen, given.proba)
     by_proxy = compute_losses_of_truth(of_label, given.truth)
     of_checked = compute_losses_of_truth(of_label[rows], true.truth)
     _warn_if_not_random(by_proxy, rows, included)
-    codes = _groups_of_checked(groups, n_samples, rows)
+    codes = _number_groups_of_checked(groups, n_samples, rows)
     checks = Checks(of_checked, rows, included[rows], codes)
-    expected = _expected_losses(given, true.truth, of_label, checks, included)
-    low, high = _interval(checks, expected, of_label, chosen.name, confidence_level)
+    expected = _compute_expected_losses(given, true.truth, of_label, checks, included)
+    low, high = _compute_interval(checks, expected, of_label, chosen.name, confidence_level)
     least, most = _RANGES[chosen.name]
     return max(low, least), min(high, most)
 
 
-def _losses_of_labels(metric: Metric, proba: NDArray[Any]) -> NDArray[np.float64]:
+def _compute_losses_of_labels(metric: Metric, proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the loss of every sample under every possible label, (n, K)."""
     if metric.losses is None:
         raise TypeError(f"metric must be a mean of losses of single samples, got {metric.name!r}.")
     return metric.losses(proba)
 
 
-def _expected_losses(
+def _compute_expected_losses(
     proxy: Predictions,
     true: NDArray[Any],
     of_label: NDArray[np.float64],
@@ -243,7 +245,7 @@ def _expected_losses(
     """Fit the model of the true label to the checks, and return expected losses."""
 
     def features(rows: Any) -> NDArray[np.float64]:  # (n, K, 2)
-        proba = np.maximum(two_columns(proxy.proba[rows]), LOSS_FLOOR)
+        proba = np.maximum(make_two_columns(proxy.proba[rows]), LOSS_FLOOR)
         return np.stack([np.log(proba), _as_soft(proxy.truth[rows], proba.shape[1])], axis=-1)
 
     at, soft_labels = features(checks.rows), _as_soft(true, of_label.shape[1])
@@ -310,7 +312,7 @@ def _fit_leaving_out(
     return theta, (theta + step)[groups[:-1]]
 
 
-def _interval(
+def _compute_interval(
     checks: Checks,
     expected: Expected,
     of_label: NDArray[np.float64],
@@ -325,10 +327,12 @@ def _interval(
     if is_fraction and min(events.sum(), (1 - events).sum()) < _FEWEST:
         low, high = checks.limits(events, confidence_level)
         return float(least.mean()) + low, float(least.mean()) + high
-    return _student(checks, expected, confidence_level)
+    return _compute_student_interval(checks, expected, confidence_level)
 
 
-def _student(checks: Checks, expected: Expected, confidence_level: float) -> tuple[float, float]:
+def _compute_student_interval(
+    checks: Checks, expected: Expected, confidence_level: float
+) -> tuple[float, float]:
     """Return the estimate plus and minus a multiple of its standard error."""
     left = 1 - checks.inclusion  # finite population: 0 if a sample is drawn with certainty
     if not left.any():
@@ -337,7 +341,7 @@ def _student(checks: Checks, expected: Expected, confidence_level: float) -> tup
     weight = checks.weight
     # Deviations of the weighted mean by every checked sample, of true and of expected losses.
     of_true, of_expected = (
-        np.sqrt(left) * _centered(weight * _centered(values, weight), left)
+        np.sqrt(left) * _center(weight * _center(values, weight), left)
         for values in (checks.of_checked, expected.of_checked)
     )
     # Power tuning: b is the slope of a regression of the one on the other.
@@ -355,7 +359,7 @@ def _student(checks: Checks, expected: Expected, confidence_level: float) -> tup
     return estimate - half, estimate + half
 
 
-def _centered(values: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def _center(values: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
     return values - np.average(values, weights=weight)
 
 
@@ -391,7 +395,9 @@ def _check_inclusion(
     return given
 
 
-def _groups_of_checked(groups: Any, n_samples: int, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def _number_groups_of_checked(
+    groups: Any, n_samples: int, rows: NDArray[np.intp]
+) -> NDArray[np.intp]:
     """Return codes of the checked samples' groups from 0; without groups, each is its own."""
     if groups is None:
         return np.arange(len(rows))
@@ -411,7 +417,7 @@ def _warn_if_not_random(
     weight = inclusion * (1 - inclusion)
     if not weight.any():
         return
-    error = np.sqrt(weight @ _centered(of_draw, weight) ** 2)
+    error = np.sqrt(weight @ _center(of_draw, weight) ** 2)
     if error > 0 and abs(of_draw[rows].sum()) > _MOST_STANDARD_ERRORS * error:
         warn(
             "checked must be a random draw from all samples, got one whose proxy labels differ "

@@ -131,7 +131,7 @@ def choose_metric(metric: Any, names: Iterable[str], *, argument: str = "metric"
     return found
 
 
-def metrics_to_minimize() -> list[str]:
+def list_metrics_to_minimize() -> list[str]:
     """Return the short names of the metrics where smaller = better."""
     return [name for name, metric in _BY_NAME.items() if metric.greater_is_better is False]
 

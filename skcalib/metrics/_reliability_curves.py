@@ -14,10 +14,10 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from ..utils._compat import Interval, validate_params
-from ..utils._numeric import quantile_sums
+from ..utils._numeric import compute_quantile_sums
 from ..utils._proba import check_predictions
-from ._calibration_error import top_label
-from ._smooth import GridPlaces, smooth_calibration_error, smooth_on_grid
+from ._calibration_error import compute_top_label
+from ._smooth import GridPlaces, compute_smooth_on_grid, smooth_calibration_error
 from ._ties import tie_groups
 
 # Outcomes are resampled in at most so many groups of neighboring confidences.
@@ -131,13 +131,15 @@ def isotonic_reliability_curve(
     >>> curve.prob_true
     array([0. , 0.5, 0.5, 1. ])
     """
-    forecast, weight, positive = _forecasts(y_true, y_proba, sample_weight, labels, pos_label)
-    prob_true = _isotonic_mean(forecast, weight, positive)
+    forecast, weight, positive = _merge_forecasts(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
+    prob_true = _compute_isotonic_mean(forecast, weight, positive)
     drawing = _Drawing(confidence_level, n_resamples, random_state)
     if simultaneous:
-        lower, upper = _isotonic_envelope(forecast, weight, positive, drawing)
+        lower, upper = _compute_isotonic_envelope(forecast, weight, positive, drawing)
     else:
-        center, band = _band(_isotonic_mean, forecast, weight, drawing)
+        center, band = _draw_band(_compute_isotonic_mean, forecast, weight, drawing)
         # From the centers of the groups to all confidences; constant beyond the outer centers.
         lower, upper = (np.interp(forecast, center, end) for end in band)
     return IsotonicReliabilityCurve(np.clip(prob_true, 0, 1), forecast, lower, upper)
@@ -200,37 +202,39 @@ def smooth_reliability_curve(
     >>> round(curve.bandwidth, 2), float(curve.prob_true[256].round(2))
     (0.23, 0.84)
     """
-    forecast, weight, positive = _forecasts(y_true, y_proba, sample_weight, labels, pos_label)
+    forecast, weight, positive = _merge_forecasts(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     if bandwidth is None:
         bandwidth = smooth_calibration_error(
             y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
         )
     # A kernel narrower than two steps would follow the grid.
     bandwidth = max(float(bandwidth), 2 / N_STEPS)
-    kernel_mean = partial(_kernel_mean, bandwidth=bandwidth)
+    kernel_mean = partial(_compute_kernel_mean, bandwidth=bandwidth)
     prob_true = kernel_mean(forecast, weight, positive)
     drawing = _Drawing(confidence_level, n_resamples, random_state)
     lower, upper = (
-        _envelope_of_drawn(kernel_mean, forecast, weight, positive, drawing)
+        _compute_envelope_of_drawn(kernel_mean, forecast, weight, positive, drawing)
         if simultaneous
-        else _band(kernel_mean, forecast, weight, drawing)[1]
+        else _draw_band(kernel_mean, forecast, weight, drawing)[1]
     )
     prob_pred = np.linspace(0, 1, N_STEPS // STRIDE + 1)
     # The point next to a confidence is kept, so that one sample has a curve.
     step = STRIDE / N_STEPS
-    far = _distance(prob_pred, forecast) > max(REACH * bandwidth, step)
+    far = _compute_distance(prob_pred, forecast) > max(REACH * bandwidth, step)
     far |= (prob_pred < forecast[0] - step) | (prob_pred > forecast[-1] + step)
     for values in (prob_true, lower, upper):
         values[far] = np.nan
     return SmoothReliabilityCurve(prob_true, prob_pred, lower, upper, bandwidth)
 
 
-def _forecasts(
+def _merge_forecasts(
     y_true: ArrayLike, y_proba: ArrayLike, *given: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the distinct confidences, increasing, their weight, and that of the correct ones."""
     predictions = check_predictions(y_true, y_proba, *given)
-    groups = tie_groups(*top_label(predictions), predictions.counts)
+    groups = tie_groups(*compute_top_label(predictions), predictions.counts)
     # Groups come in decreasing order of the confidence.
     score, weight, positive = (part[::-1] for part in groups)
     return np.clip(score.astype(np.float64), 0, 1), weight, positive
@@ -244,7 +248,7 @@ class _Drawing(NamedTuple):
     random_state: Any
 
 
-def _band(
+def _draw_band(
     curve: Callable[[NDArray, NDArray, NDArray], NDArray[np.float64]],
     forecast: NDArray[np.float64],
     weight: NDArray[np.float64],
@@ -257,10 +261,10 @@ def _band(
     """
     # Outcomes are drawn below; only the sums of weight and confidence are used.
     unused = np.zeros(len(forecast), dtype=bool)
-    _, (total, confidence_sum, _) = quantile_sums(forecast, unused, weight, N_BAND_GROUPS)
+    _, (total, confidence_sum, _) = compute_quantile_sums(forecast, unused, weight, N_BAND_GROUPS)
     total, confidence_sum = total[total > 0], confidence_sum[total > 0]
     center = np.clip(confidence_sum / total, 0, 1)
-    n_draws = _counts(total)
+    n_draws = _round_counts(total)
     # The samples of a group are drawn at its mean confidence: one binomial number for all.
     rng = check_random_state(drawing.random_state)
     drawn = rng.binomial(n_draws, center, (drawing.n_resamples, len(center)))
@@ -270,7 +274,7 @@ def _band(
     return center, np.quantile(curves, [tail, 1 - tail], axis=0, method="weibull")
 
 
-def _isotonic_envelope(
+def _compute_isotonic_envelope(
     forecast: NDArray[np.float64],
     weight: NDArray[np.float64],
     positive: NDArray[np.float64],
@@ -284,14 +288,14 @@ def _isotonic_envelope(
     places = np.unique(np.linspace(0, n - 1, N_BAND_GROUPS).astype(np.intp))
 
     def curve(*samples: NDArray) -> NDArray[np.float64]:
-        return _isotonic_mean(*samples)[places]
+        return _compute_isotonic_mean(*samples)[places]
 
-    lower, upper = _envelope_of_drawn(curve, forecast, weight, positive, drawing)
+    lower, upper = _compute_envelope_of_drawn(curve, forecast, weight, positive, drawing)
     before = np.searchsorted(places, np.arange(n), side="right") - 1
     return lower[before], upper[np.searchsorted(places, np.arange(n))]
 
 
-def _envelope_of_drawn(
+def _compute_envelope_of_drawn(
     curve: Callable[[NDArray, NDArray, NDArray], NDArray[np.float64]],
     forecast: NDArray[np.float64],
     weight: NDArray[np.float64],
@@ -303,22 +307,22 @@ def _envelope_of_drawn(
     Outcomes are drawn at every observed confidence: the ends of curves of groups of confidences
     would be less extreme.
     """
-    rng, n_draws = check_random_state(drawing.random_state), _counts(weight)
+    rng, n_draws = check_random_state(drawing.random_state), _round_counts(weight)
     curves = [
         curve(forecast, n_draws, rng.binomial(n_draws, forecast))
         for _ in range(drawing.n_resamples)
     ]
     curves.append(curve(forecast, weight, positive))
-    return _envelope(np.stack(curves), drawing.confidence_level)
+    return _compute_envelope(np.stack(curves), drawing.confidence_level)
 
 
-def _counts(weight: NDArray[np.float64]) -> NDArray[np.int64]:
+def _round_counts(weight: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return weights rounded to numbers of samples, at least 1."""
     # Beyond 2**53, floats do not represent every integer.
     return np.clip(np.rint(weight), 1, 2.0**53).astype(np.int64)
 
 
-def _envelope(curves: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
+def _compute_envelope(curves: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
     """Return the ends of a band, (2, n_places), around all curves except the most extreme ones.
 
     The `curves` (n_curves, n_places) are ordered by their ranks at all places, counted from the
@@ -342,27 +346,30 @@ def _envelope(curves: NDArray[np.float64], confidence_level: float) -> NDArray[n
     return np.stack([curves[kept].min(axis=0), curves[kept].max(axis=0)])
 
 
-def _isotonic_mean(
+def _compute_isotonic_mean(
     place: NDArray[np.float64], weight: NDArray[Any], positive: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return the fraction of the weight that is positive at every place, non-decreasing."""
     return isotonic_regression(positive / weight, weights=weight).x
 
 
-def _kernel_mean(
+def _compute_kernel_mean(
     place: NDArray[np.float64], weight: NDArray[Any], positive: NDArray[Any], bandwidth: float
 ) -> NDArray[np.float64]:
     """Return the fraction of the weight that is positive around every point of the curve."""
     places = GridPlaces.of(place, N_STEPS)
     near, near_positive = (
-        smooth_on_grid(places.spread(sums), bandwidth)[::STRIDE] for sums in (weight, positive)
+        compute_smooth_on_grid(places.spread(sums), bandwidth)[::STRIDE]
+        for sums in (weight, positive)
     )
     # Far from all samples both are rounding errors.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.clip(np.nan_to_num(near_positive / near), 0, 1)
 
 
-def _distance(points: NDArray[np.float64], ordered: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_distance(
+    points: NDArray[np.float64], ordered: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the distance of every point to the nearest of the ordered values."""
     after = np.searchsorted(ordered, points)
     left = ordered[np.maximum(after - 1, 0)]

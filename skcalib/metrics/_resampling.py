@@ -30,7 +30,7 @@ from ._binned_draws import (
     merge_rows,
     prepare_residual_error,
 )
-from ._calibration_error import get_kind, top_label
+from ._calibration_error import compute_top_label, get_kind
 from ._registry import find_losses, get_metric
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
@@ -197,7 +197,7 @@ class Resampled(NamedTuple):
         **given: Any,
     ) -> Resampled:
         """Validate the input and evaluate the metric; `given` are weights and labels."""
-        metric, options = _unwrapped(metric, options)
+        metric, options = _unwrap(metric, options)
         check_metric(metric, "sample_weight", "labels")
         predictions = check_predictions(y_true, y_proba, **given)
         given_groups = groups is not None
@@ -206,7 +206,7 @@ class Resampled(NamedTuple):
         kind = get_kind(metric)
         if kind is not None and kind.top_label:
             # From here on two classes: the confidence is the probability of "correct".
-            proba, correct = top_label(predictions)
+            proba, correct = compute_top_label(predictions)
             predictions = predictions._replace(truth=as_two_columns(correct), proba=proba)
         if predictions.is_soft:
             # The labels that several people gave a sample belong together.
@@ -254,7 +254,7 @@ class Resampled(NamedTuple):
         return [*by_chance, run(self.error.by_signs, seeds, n_jobs, verbose)]
 
 
-def _unwrapped(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _unwrap(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the function of a metric, given by name or in a partial, and all of its options."""
     metric = get_metric(metric)
     while isinstance(metric, partial) and not metric.args:

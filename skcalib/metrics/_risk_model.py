@@ -33,7 +33,7 @@ _N_NODES = 100
 _AT_ONCE = 2**20
 
 
-def _sums(place: NDArray[np.intp], values: Array, n: int) -> Array:
+def _compute_sums(place: NDArray[np.intp], values: Array, n: int) -> Array:
     """Return the sums of the values at each of n places."""
     return np.bincount(place, values, n).astype(np.float64)
 
@@ -72,7 +72,9 @@ class LogisticFit(NamedTuple):
         columns = [residual[:, k] for k in self.free]
         if self.free_slope:
             columns = [(residual * logits).sum(axis=1), *columns]
-        return np.stack([_sums(group, column, int(group.max()) + 1) for column in columns], axis=1)
+        return np.stack(
+            [_compute_sums(group, column, int(group.max()) + 1) for column in columns], axis=1
+        )
 
 
 def fit_logistic(
@@ -104,7 +106,9 @@ def fit_logistic(
     log_proba = log_proba_at(theta)
     best, converged = float(weight @ (targets * log_proba).sum(axis=1)), False
     for _ in range(_MOST_STEPS if len(theta) else 0):
-        gradient, hessian = _derivatives(z, targets, weight, np.exp(log_proba), free, free_slope)
+        gradient, hessian = _compute_derivatives(
+            z, targets, weight, np.exp(log_proba), free, free_slope
+        )
         try:
             step = np.linalg.solve(hessian, gradient)
         except np.linalg.LinAlgError:
@@ -125,11 +129,11 @@ def fit_logistic(
     slope = float(theta[0]) / scale if free_slope else 1.0
     intercept = -slope * center if free_slope else np.zeros(len(occurs))
     intercept[free] += theta[first:]
-    hessian = _derivatives(logits, targets, weight, np.exp(log_proba), free, free_slope)[1]
+    hessian = _compute_derivatives(logits, targets, weight, np.exp(log_proba), free, free_slope)[1]
     return LogisticFit(slope, intercept, hessian, free, free_slope, converged)
 
 
-def _derivatives(
+def _compute_derivatives(
     logits: Array,
     targets: Array,
     weight: Array,
@@ -211,7 +215,7 @@ class Sample(NamedTuple):
 
     def sums(self, values: Array) -> Array:
         """Return the weighted sums over groups, (n_groups,)."""
-        return _sums(self.group, self.weight * values, self.n_groups)
+        return _compute_sums(self.group, self.weight * values, self.n_groups)
 
     def rows(self, kept: NDArray[np.bool_]) -> Sample:
         """Return the sample of some rows."""
@@ -236,7 +240,7 @@ def estimate_observed_to_expected(sample: Sample) -> Estimate:
     # Left out, a group changes the expected outcomes as well.
     with np.errstate(divide="ignore", invalid="ignore"):
         influence /= observed * (1 - sample.sums(sample.proba) / expected)
-    return Estimate(ratio, _shrunk(influence), "log")
+    return Estimate(ratio, _shrink(influence), "log")
 
 
 def recalibrate(sample: Sample, *, free_slope: bool) -> tuple[Estimate, Estimate]:
@@ -261,11 +265,11 @@ def recalibrate(sample: Sample, *, free_slope: bool) -> tuple[Estimate, Estimate
         influence = np.linalg.solve(fit.hessian - of_groups, slopes[..., np.newaxis])[..., 0]
     except np.linalg.LinAlgError:
         return nothing, nothing
-    intercept = Estimate(float(fit.intercept[1]), _shrunk(influence[:, -1]))
-    return intercept, Estimate(fit.slope, _shrunk(influence[:, 0]))
+    intercept = Estimate(float(fit.intercept[1]), _shrink(influence[:, -1]))
+    return intercept, Estimate(fit.slope, _shrink(influence[:, 0]))
 
 
-def _shrunk(influence: NDArray[Any]) -> Array:
+def _shrink(influence: NDArray[Any]) -> Array:
     """Return the influences of leaving out one of G groups, whose squares count (G - 1) / G."""
     n = len(influence)
     return np.asarray(influence * np.sqrt(max(n - 1, 1) / n), dtype=np.float64)
@@ -287,8 +291,8 @@ def estimate_brier(sample: Sample) -> tuple[Estimate, Estimate]:
 def estimate_auroc(sample: Sample) -> Estimate:
     """Return the area under the ROC curve, on the scale of its log-odds."""
     distinct, place = np.unique(sample.proba, return_inverse=True)
-    positive = _sums(place, sample.weight * sample.outcome, len(distinct))
-    negative = _sums(place, sample.weight * (1 - sample.outcome), len(distinct))
+    positive = _compute_sums(place, sample.weight * sample.outcome, len(distinct))
+    negative = _compute_sums(place, sample.weight * (1 - sample.outcome), len(distinct))
     n_positive, n_negative = positive.sum(), negative.sum()
     # For each sample, how many of the other class are on the wrong side, ties by half.
     below = (np.cumsum(negative) - negative / 2) / n_negative
@@ -328,7 +332,7 @@ def estimate_smooth_residual(sample: Sample) -> SmoothResidual:
     order = np.argsort(sample.proba, kind="stable")
     p, w = sample.proba[order], sample.weight[order]
     distinct, place = np.unique(p, return_inverse=True)
-    cumulative = np.cumsum(_sums(place, w, len(distinct)))
+    cumulative = np.cumsum(_compute_sums(place, w, len(distinct)))
     node = distinct
     if len(distinct) > _N_NODES:
         middle = (np.arange(_N_NODES) + 0.5) / _N_NODES * cumulative[-1]
@@ -342,7 +346,7 @@ def estimate_smooth_residual(sample: Sample) -> SmoothResidual:
     cuts = iter_group_blocks(group, max(1, _AT_ONCE // len(node)))
     sums = np.zeros((3, len(node)))
     for rows in cuts:
-        kernel, away = _kernel(node, reach, p[rows], w[rows])
+        kernel, away = _compute_kernel(node, reach, p[rows], w[rows])
         sums += [kernel.sum(axis=1), (kernel * away).sum(axis=1), (kernel * away**2).sum(axis=1)]
     total, mean, square = sums[0], sums[1] / sums[0], sums[2] / sums[0]
     spread = square - mean**2
@@ -352,7 +356,7 @@ def estimate_smooth_residual(sample: Sample) -> SmoothResidual:
     smoothed, covariance = np.zeros(len(node)), np.zeros((len(node), len(node)))
     n = sample.n_groups
     for rows in cuts:
-        kernel, away = _kernel(node, reach, p[rows], w[rows])
+        kernel, away = _compute_kernel(node, reach, p[rows], w[rows])
         kernel *= (1 + (away - mean[:, np.newaxis]) * slope[:, np.newaxis]) / total[:, np.newaxis]
         kernel *= residual[rows]
         smoothed += kernel.sum(axis=1)
@@ -360,7 +364,7 @@ def estimate_smooth_residual(sample: Sample) -> SmoothResidual:
         of_groups = np.add.reduceat(kernel, starts, axis=1)
         covariance += of_groups @ of_groups.T
     nearest = np.searchsorted((node[1:] + node[:-1]) / 2, sample.proba)
-    share = _sums(nearest, sample.weight, len(node))
+    share = _compute_sums(nearest, sample.weight, len(node))
     return SmoothResidual(node, smoothed, share, covariance * n / max(n - 1, 1))
 
 
@@ -400,7 +404,7 @@ def _reach(node: Array, place: Array, cumulative: Array) -> Array:
     return np.maximum(high, 1e-12)
 
 
-def _kernel(node: Array, reach: Array, p: Array, w: Array) -> tuple[Array, Array]:
+def _compute_kernel(node: Array, reach: Array, p: Array, w: Array) -> tuple[Array, Array]:
     """Return weights (m, n) of the samples at every node, and their distances from it."""
     away = p - node[:, np.newaxis]
     # Products: a power takes ten times as long.

@@ -140,7 +140,7 @@ def samples_for_validation(
     >>> bool(700 <= table["n_samples"][0] <= 800)
     True
     """
-    proba = _probabilities(y_proba, rate, auroc)
+    proba = _make_probabilities(y_proba, rate, auroc)
     if width is None and detect is None:
         width = _WIDTHS
     rng = check_random_state(random_state)
@@ -153,9 +153,11 @@ def samples_for_validation(
     ):
         for statistic, target in targets.items():
             _check_target(aim, statistic, target, known, threshold)
-            risk = _risk(proba, statistic, target) if aim == "detect" else proba
+            risk = _find_risk(proba, statistic, target) if aim == "detect" else proba
             seed = rng.randint(np.iinfo(np.int32).max)
-            study = partial(_excess if aim == "detect" else _relative_width, proba, risk)
+            study = partial(
+                _compute_excess if aim == "detect" else _compute_relative_width, proba, risk
+            )
             study = partial(study, statistic, target, threshold, confidence_level)
             n = _search(study, probability, n_simulations, seed, statistic)
             for name, value in zip(columns, (statistic, aim, target, n, n * float(risk.mean()))):
@@ -165,7 +167,7 @@ def samples_for_validation(
     )
 
 
-def _probabilities(y_proba: Any, rate: float | None, auroc: float | None) -> Array:
+def _make_probabilities(y_proba: Any, rate: float | None, auroc: float | None) -> Array:
     """Return the probabilities of samples: those given, or of normal log-odds."""
     if y_proba is not None:
         proba = as_proba(y_proba)
@@ -203,17 +205,17 @@ def _check_target(
         raise ValueError(f"{aim} must name some of {list(known)}, got {statistic!r}.")
     if not np.isfinite(target) or (aim == "width" and target <= 0):
         raise ValueError(f"{aim} must hold positive numbers, got {target!r} for {statistic!r}.")
-    if aim == "detect" and target == _ideal(statistic):
+    if aim == "detect" and target == _get_ideal(statistic):
         raise ValueError(f"detect must hold values of a miscalibrated model, got {target!r}.")
     if statistic == "net_benefit" and (threshold is None or not 0 < threshold < 1):
         raise ValueError(f"threshold must be in (0, 1) for 'net_benefit', got {threshold!r}.")
 
 
-def _ideal(statistic: str) -> float:
+def _get_ideal(statistic: str) -> float:
     return 0.0 if statistic == "calibration_in_the_large" else 1.0
 
 
-def _risk(proba: Array, statistic: str, value: float) -> Array:
+def _find_risk(proba: Array, statistic: str, value: float) -> Array:
     """Return the true risks under which a statistic has this value."""
     with np.errstate(divide="ignore"):
         score = logit(proba)
@@ -248,7 +250,7 @@ def _estimate(sample: Sample, statistic: str, threshold: float | None) -> Estima
     return fit[1] if statistic == "slope" else fit[0]
 
 
-def _relative_width(
+def _compute_relative_width(
     proba: Array,
     risk: Array,
     statistic: str,
@@ -270,7 +272,7 @@ def _relative_width(
     return target / (high - low) if high > low else 0.0
 
 
-def _excess(
+def _compute_excess(
     proba: Array,
     risk: Array,
     statistic: str,
@@ -286,15 +288,15 @@ def _excess(
     low, high = estimate.interval(sample.freedom, confidence_level)
     if not low < high:
         return 0.0
-    value, ideal = estimate.value, _ideal(statistic)
+    value, ideal = estimate.value, _get_ideal(statistic)
     if statistic == "o_e_ratio":
         value, ideal, low, high = np.log([value, ideal, low, high])
-    side = 1 if _risk_is_higher(statistic, target) else -1
+    side = 1 if _has_higher_risk(statistic, target) else -1
     return float(side * (value - ideal) / ((high - low) / 2))
 
 
-def _risk_is_higher(statistic: str, target: float) -> bool:
-    return target > _ideal(statistic)
+def _has_higher_risk(statistic: str, target: float) -> bool:
+    return target > _get_ideal(statistic)
 
 
 def _search(

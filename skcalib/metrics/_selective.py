@@ -12,11 +12,11 @@ from scipy.special import digamma
 from ..utils._arrays import as_floats, check_same_length, warn_if_normalized
 from ..utils._backends import to_host
 from ..utils._compat import Interval, validate_params
-from ..utils._numeric import iter_blocks, row_entropy, row_margin
+from ..utils._numeric import compute_row_entropy, compute_row_margin, iter_blocks
 from ..utils._output import sort_by_similarity
 from ..utils._proba import Predictions, check_predictions, check_values
-from ._calibration_error import top_label
-from ._per_sample import two_columns
+from ._calibration_error import compute_top_label
+from ._per_sample import make_two_columns
 from ._registry import register
 from ._ties import TieGroups, tie_groups
 
@@ -45,8 +45,8 @@ def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopL
     if predictions.proba.ndim == 1:
         # Checked before (1 - p, p) is built: an error should name a column that the user gave.
         check_values(predictions.proba)
-        predictions = predictions._replace(proba=two_columns(predictions.proba))
-    top, correct = top_label(predictions)
+        predictions = predictions._replace(proba=make_two_columns(predictions.proba))
+    top, correct = compute_top_label(predictions)
     return TopLabels(predictions, top, correct)
 
 
@@ -65,7 +65,9 @@ def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray
             f"(n_samples,), got {confidence!r}."
         )
     # Samples whose probabilities are equal up to their order must tie, whatever the rounding.
-    score = row_margin if confidence == "margin" else lambda block: -row_entropy(block)
+    score = (
+        compute_row_margin if confidence == "margin" else lambda block: -compute_row_entropy(block)
+    )
     scores = []
     for _, block in iter_blocks(predicted.given.proba, on_device=True):
         wide = block.astype(np.float64) if isinstance(block, np.ndarray) else block.double()
@@ -175,7 +177,7 @@ def risk_coverage_curve(
     >>> 1 - curve.coverage[::-1], 1 - curve.risk[::-1]
     (array([0.  , 0.25, 0.5 , 0.75]), array([0.75, 1.  , 1.  , 1.  ]))
     """
-    return _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
+    return _compute_curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
 
 
 @register("accuracy_at_coverage", greater_is_better=True)
@@ -278,7 +280,7 @@ def coverage_at_risk(
     >>> coverage_at_risk([0, 0, 1, 0], y_proba, return_threshold=True)
     (0.75, 0.7)
     """
-    curve = _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
+    curve = _compute_curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
     # Risk rises and falls along the curve: the last point within the limit is the answer, not
     # the one before the first beyond it.
     within = np.flatnonzero(curve.risk <= risk + _RISK_SLACK)
@@ -345,7 +347,7 @@ def area_under_risk_coverage(
     groups = rank_predictions(
         y_true, y_proba, confidence, sample_weight, labels, pos_label, counted=True
     )
-    return _mean_risk(groups.weight, groups.positive)
+    return _compute_mean_risk(groups.weight, groups.positive)
 
 
 @register("eaurc")
@@ -398,8 +400,8 @@ def excess_area_under_risk_coverage(
     correct = groups.positive.sum()
     wrong = groups.weight.sum() - correct
     # All correct predictions tied above all wrong ones.
-    perfect = _mean_risk(np.array([correct, wrong]), np.array([correct, 0.0]))
-    return max(_mean_risk(groups.weight, groups.positive) - perfect, 0.0)
+    perfect = _compute_mean_risk(np.array([correct, wrong]), np.array([correct, 0.0]))
+    return max(_compute_mean_risk(groups.weight, groups.positive) - perfect, 0.0)
 
 
 @register("augrc")
@@ -460,7 +462,7 @@ def area_under_generalized_risk_coverage(
     return float(groups.weight @ (wrong_before + wrong / 2) / total**2)
 
 
-def _curve(*call: Any) -> RiskCoverageCurve:
+def _compute_curve(*call: Any) -> RiskCoverageCurve:
     """Return the risk-coverage curve; `call` has the arguments of :func:`rank_predictions`."""
     groups = rank_predictions(*call)
     accepted = np.cumsum(groups.weight)
@@ -468,7 +470,7 @@ def _curve(*call: Any) -> RiskCoverageCurve:
     return RiskCoverageCurve(accepted / accepted[-1], wrong / accepted, groups.score)
 
 
-def _mean_risk(weight: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
+def _compute_mean_risk(weight: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
     """Return the mean selective risk over the coverages 1/n, ..., 1, expected over ties."""
     # A perfect ranking may lack correct predictions, or wrong ones: an empty group adds nothing.
     weight, correct = weight[weight > 0], correct[weight > 0]

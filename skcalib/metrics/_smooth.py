@@ -85,11 +85,11 @@ def smooth_calibration_error(
     )
     weight = predictions.weight
     total = len(predictions.proba) if weight is None else weight.sum()
-    excess = excess_on_grid(predictions, grid_steps(bandwidth))
+    excess = compute_excess_on_grid(predictions, count_grid_steps(bandwidth))
     return compute_error_of_excess(excess / total, bandwidth)
 
 
-def excess_on_grid(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
+def compute_excess_on_grid(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
     """Return confidence minus correctness, weighted and spread over the grid, (n_steps + 1,)."""
     excess = np.zeros(n_steps + 1)
     for rows, confidence, correct in iter_top_label(predictions):
@@ -100,7 +100,7 @@ def excess_on_grid(predictions: Predictions, n_steps: int) -> NDArray[np.float64
     return excess
 
 
-def grid_steps(bandwidth: float | None) -> int:
+def count_grid_steps(bandwidth: float | None) -> int:
     """Return the number of steps of the grid on which residuals are spread."""
     n_steps = _N_STEPS
     while bandwidth is not None and n_steps < min(_STEPS_PER_BANDWIDTH / bandwidth, _MAX_STEPS):
@@ -136,7 +136,7 @@ class GridPlaces(NamedTuple):
 
 def compute_error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> float:
     """Return the error of residuals on the grid, (n_steps + 1,), divided by the total weight."""
-    coefficients = _cosine_coefficients(excess)
+    coefficients = _compute_cosine_coefficients(excess)
     if bandwidth is not None:
         return _integrate_density(coefficients, bandwidth)
     # All residuals are 0 up to rounding.
@@ -154,7 +154,7 @@ def compute_error_of_excess(excess: NDArray[np.float64], bandwidth: float | None
     return min(float(brentq(above, low, 2 * low, xtol=1e-9)), 1.0)
 
 
-def _cosine_coefficients(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_cosine_coefficients(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sum_j mass_j cos(k pi j / n) for all k."""
     # The transform counts inner points twice and the two ends once; every weight counts once here.
     doubled = values / 2
@@ -162,12 +162,14 @@ def _cosine_coefficients(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return dct(doubled, type=1)
 
 
-def smooth_on_grid(values: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
+def compute_smooth_on_grid(values: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
     """Return the density of the masses (..., n_steps + 1) under the reflected kernel."""
-    return _smoothed_density(_cosine_coefficients(values), bandwidth)
+    return _compute_smoothed_density(_compute_cosine_coefficients(values), bandwidth)
 
 
-def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
+def _compute_smoothed_density(
+    coefficients: NDArray[np.float64], bandwidth: float
+) -> NDArray[np.float64]:
     """Return the density at all points of the grid, from its cosine coefficients."""
     # Cosines are even about 0 and about 1, so the reflections of the kernel need no terms: it
     # multiplies cos(k pi t) by its Fourier transform at the angular frequency k pi.
@@ -185,6 +187,6 @@ def _integrate_density(coefficients: NDArray[np.float64], bandwidth: float) -> f
     n_steps = len(coefficients) - 1
     while n_steps * bandwidth >= 2 * _STEPS_OF_INTEGRAL:
         n_steps //= 2
-    density = np.abs(_smoothed_density(coefficients[: n_steps + 1], bandwidth))
+    density = np.abs(_compute_smoothed_density(coefficients[: n_steps + 1], bandwidth))
     # Trapezoidal rule: the two ends count half.
     return float((density.sum() - (density[0] + density[-1]) / 2) / n_steps)

@@ -43,7 +43,7 @@ def read_numbers(
     high: float = np.inf,
 ) -> NDArray[np.float64]:
     """Return finite numbers in [low, high] of a shape."""
-    if not {type(leaf) for leaf in _leaves(value)} <= {int, float}:
+    if not {type(leaf) for leaf in _iter_leaves(value)} <= {int, float}:
         raise ValueError(f"{name!r} must be of numbers alone")
     try:
         numbers = np.array(value, dtype=np.float64)
@@ -84,9 +84,9 @@ def read_labels(value: Any, name: str) -> list[Any] | None:
     return list(value)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _iter_leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, list):
         for part in value:
-            yield from _leaves(part)
+            yield from _iter_leaves(part)
     else:
         yield value

@@ -15,7 +15,13 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from ..utils._numeric import BLOCK_SIZE, iter_blocks, row_max, row_sum, row_top_two
+from ..utils._numeric import (
+    BLOCK_SIZE,
+    compute_row_max,
+    compute_row_sum,
+    compute_row_top_two,
+    iter_blocks,
+)
 from ..utils._output import warn
 
 DEFAULT_BOUNDS = (1e-3, 1e3)
@@ -54,7 +60,7 @@ def fit_temperature(
     middle of the bounds, on a log scale. The
     `pseudo_errors` count like so many samples, spread over all, whose label is the runner-up.
     """
-    if not pseudo_errors and _every_label_on_top(logits, y):
+    if not pseudo_errors and _is_every_label_on_top(logits, y):
         return TemperatureFit(bounds[0], 0.0 if uniform else None)
     # beta = 1 / T falls as T rises, so the bounds change places.
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
@@ -66,10 +72,10 @@ def fit_temperature(
     if stride >= 3 and near is None:
         some = slice(None, None, stride)
         problem = TemperatureProblem(logits[some], y[some], weight[some], uniform, pseudo_errors)
-        start = best_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
+        start = find_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
     problem = TemperatureProblem(logits, y, weight, uniform, pseudo_errors)
     tolerance = _RELATIVE_STEP if near is None else _RELATIVE_STEP_OF_SAMPLE
-    beta = best_beta(problem, beta_bounds, start, tolerance)
+    beta = find_beta(problem, beta_bounds, start, tolerance)
     # Rounding in 1 / (1 / bound) may leave the bounds.
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), problem.uniform_weight)
 
@@ -85,24 +91,24 @@ def warn_of_bound(temperature: float, bounds: tuple[float, float]) -> None:
         warn(f"The temperature is at its {which} bound, {temperature:g}: {why}.")
 
 
-def softmax_at(logits: NDArray, temperature: float) -> NDArray:
+def compute_softmax_at(logits: NDArray, temperature: float) -> NDArray:
     """Return softmax(logits / T), whose rows sum to 1 in their own precision."""
     proba = np.empty(logits.shape, dtype=np.result_type(logits.dtype, np.float32))
     for rows, block in iter_blocks(logits):
         with np.errstate(over="ignore"):
             # Minus the largest first: what overflows afterwards is a probability of 0.
-            below = block - row_max(block)[:, None]
+            below = block - compute_row_max(block)[:, None]
             below /= below.dtype.type(temperature)
         terms = np.exp(below, out=below)
-        np.divide(terms, row_sum(terms)[:, None], out=proba[rows])
+        np.divide(terms, compute_row_sum(terms)[:, None], out=proba[rows])
     return proba
 
 
-def softmax_in_place(logits: NDArray) -> NDArray:
+def compute_softmax_in_place(logits: NDArray) -> NDArray:
     """Turn a block of logits into their softmax."""
-    logits -= row_max(logits)[:, None]
+    logits -= compute_row_max(logits)[:, None]
     np.exp(logits, out=logits)
-    logits /= row_sum(logits)[:, None]
+    logits /= compute_row_sum(logits)[:, None]
     return logits
 
 
@@ -115,21 +121,21 @@ def log_softmax_at(logits: NDArray, temperature: float) -> tuple[NDArray, NDArra
         rows = slice(start, start + step)
         block, below, terms = logits[rows], log_proba[rows], proba[rows]
         with np.errstate(over="ignore"):
-            np.subtract(block, row_max(block)[:, None], out=below, dtype=dtype)
+            np.subtract(block, compute_row_max(block)[:, None], out=below, dtype=dtype)
             below /= dtype.type(temperature)
         np.exp(below, out=terms)
-        total = row_sum(terms)[:, None]
+        total = compute_row_sum(terms)[:, None]
         terms /= total
         below -= np.log(total)
     return proba, log_proba
 
 
-def uniform_prior(n: float) -> float:
+def compute_uniform_prior(n: float) -> float:
     """Return the probability that the pseudo-sample is of the uniform component: 1 / (n + 1)."""
     return 1 / (max(n, 1.0) + 1)
 
 
-def best_uniform_weight(
+def find_uniform_weight(
     of_label: NDArray, chance: NDArray | float, fraction: NDArray, n: float, w: float
 ) -> float:
     """Return the w of largest mean log of ``(1 - w) of_label + w chance``, from the start `w`.
@@ -138,7 +144,7 @@ def best_uniform_weight(
     1 / (n + 1): if no sample needs the component, w is 1 / (n + 1)^2. The function is concave:
     EM's steps approach its maximum from one side, Newton's are taken where they stay in (0, 1).
     """
-    pseudo = uniform_prior(n)
+    pseudo = compute_uniform_prior(n)
     for _ in range(100):
         mixed = (1 - w) * of_label + w * chance
         ratio = chance / mixed
@@ -160,7 +166,7 @@ def best_uniform_weight(
     return w
 
 
-def slope_and_curvature(
+def compute_slope_and_curvature(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, beta: float
 ) -> tuple[float, float]:
     """Return the first two derivatives in `beta` of the total log-loss of softmax(beta z)."""
@@ -181,24 +187,24 @@ def label_terms(
     their own precision and summed in float64.
     """
     for rows, block in iter_blocks(logits):
-        z, label = _below_top(block, y[rows])
+        z, label = _subtract_top(block, y[rows])
         # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
         term = z * z.dtype.type(beta)
-        total = row_sum(np.exp(term, out=term)).astype(np.float64)
-        mean = row_sum(np.multiply(term, z, out=term)) / total
-        variance = row_sum(np.multiply(term, z, out=term)) / total - mean * mean
+        total = compute_row_sum(np.exp(term, out=term)).astype(np.float64)
+        mean = compute_row_sum(np.multiply(term, z, out=term)) / total
+        variance = compute_row_sum(np.multiply(term, z, out=term)) / total - mean * mean
         yield rows, np.log(total) - beta * label, mean - label, variance
 
 
-def _below_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
+def _subtract_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     """Return the logits minus the largest of their row, and those of the labels."""
     with np.errstate(over="ignore"):
-        z = block - row_max(block)[:, None]
+        z = block - compute_row_max(block)[:, None]
     np.maximum(z, z.dtype.type(_LOWEST), out=z)
     return z, z[np.arange(len(z)), y].astype(np.float64)
 
 
-def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
+def _is_every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     """Return whether the log-loss falls all the way to T = 0.
 
     It does if no label is below the top of its row and not all rows are constant. The slope does
@@ -206,7 +212,7 @@ def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     """
     varied = False
     for rows, block in iter_blocks(logits):
-        z, label = _below_top(block, y[rows])
+        z, label = _subtract_top(block, y[rows])
         if np.any(label < 0):
             return False
         varied = varied or bool(np.any(z < 0))
@@ -217,14 +223,14 @@ def compute_margins(logits: NDArray) -> NDArray[np.float64]:
     """Return by how much the largest logit of every row is above the second-largest."""
     margins = np.empty(len(logits))
     for rows, block in iter_blocks(logits):
-        first, second = row_top_two(block)
+        first, second = compute_row_top_two(block)
         # A single option cannot be wrong.
         second = np.where(np.isneginf(second), first, second)
         margins[rows] = first.astype(np.float64) - second
     return margins
 
 
-def _chance(logits: NDArray) -> NDArray[np.float64]:
+def _compute_chance(logits: NDArray) -> NDArray[np.float64]:
     """Return the uniform probability over the options that exist, whose logit is not -inf."""
     n_options = np.full(len(logits), logits.shape[1], dtype=np.float64)
     for rows, block in iter_blocks(logits):
@@ -242,8 +248,8 @@ class TemperatureProblem:
         self.n = float(weight.sum())
         self.uniform_weight: float | None = None
         if uniform:
-            self.uniform_weight = uniform_prior(self.n)
-            self.chance = _chance(logits)
+            self.uniform_weight = compute_uniform_prior(self.n)
+            self.chance = _compute_chance(logits)
         self.margins = self.pseudo = None
         if pseudo_errors:
             self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
@@ -253,7 +259,9 @@ class TemperatureProblem:
         """Return the first two derivatives in beta."""
         with np.errstate(over="ignore", invalid="ignore"):  # logits too large for float32
             if self.uniform_weight is None:
-                slope, curvature = slope_and_curvature(self.logits, self.y, self.weight, beta)
+                slope, curvature = compute_slope_and_curvature(
+                    self.logits, self.y, self.weight, beta
+                )
             else:
                 slope, curvature = self._beside_uniform(beta)
         return self._with_pseudo_errors(beta, slope, curvature, self.pseudo)
@@ -277,8 +285,8 @@ class TemperatureProblem:
             terms[:, rows] = found
         of_label, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
         fraction = self.weight / self.n
-        w = self.uniform_weight or uniform_prior(self.n)
-        w = best_uniform_weight(of_label, self.chance, fraction, self.n, w)
+        w = self.uniform_weight or compute_uniform_prior(self.n)
+        w = find_uniform_weight(of_label, self.chance, fraction, self.n, w)
         self.uniform_weight = w
         mixed = (1 - w) * of_label + w * self.chance
         # r is the probability that the label comes from the softmax, not from the uniform
@@ -289,12 +297,12 @@ class TemperatureProblem:
         # The weight moves with beta: minus the squared mixed derivative over that in w.
         cross = float(self.weight @ (by_beta * of_label * self.chance / mixed**2))
         bend = float(self.weight @ ((of_label - self.chance) / mixed) ** 2)
-        pseudo = uniform_prior(self.n)
+        pseudo = compute_uniform_prior(self.n)
         bend += pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2
         return slope, curvature - cross**2 / bend
 
 
-def best_beta(
+def find_beta(
     problem: TemperatureProblem | LogLossSeries,
     bounds: tuple[float, float],
     beta: float,
@@ -379,9 +387,9 @@ class LogLossSeries:
             weight = np.ones(len(z)) if self.weight is None else self.weight[rows]
             # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
             term = z * z.dtype.type(beta)
-            total = row_sum(np.exp(term, out=term)).astype(np.float64)
+            total = compute_row_sum(np.exp(term, out=term)).astype(np.float64)
             first, second, third, fourth = (
-                row_sum(np.multiply(term, z, out=term)) / total for _ in range(4)
+                compute_row_sum(np.multiply(term, z, out=term)) / total for _ in range(4)
             )
             # The cumulants of z under the softmax, from its moments.
             variance = second - first**2
@@ -408,7 +416,7 @@ class LogLossSeries:
         return float(series(step))
 
 
-def least_log_loss(
+def compute_least_log_loss(
     below: NDArray,
     of_label: NDArray[np.float64],
     weight: NDArray[np.float64] | None,
@@ -427,8 +435,8 @@ def least_log_loss(
             some = slice(None, None, n // size)
             of_some = None if weight is None else weight[some]
             part = LogLossSeries(below[some], of_label[some], of_some)
-            beta = best_beta(part, beta_bounds, beta, _RELATIVE_STEP_OF_SAMPLE)
-    best_beta(problem, beta_bounds, beta, _STEP_OF_SERIES)
+            beta = find_beta(part, beta_bounds, beta, _RELATIVE_STEP_OF_SAMPLE)
+    find_beta(problem, beta_bounds, beta, _STEP_OF_SERIES)
     return max(problem.least(beta_bounds), 0.0)
 
 
@@ -452,7 +460,7 @@ class TemperatureSums(NamedTuple):
     n_varied: float = 0.0
 
 
-def temperature_sums(
+def compute_temperature_sums(
     logits: NDArray,
     y: NDArray,
     weight: NDArray,
@@ -469,7 +477,7 @@ def temperature_sums(
     if w is None:
         sums = TemperatureSums(*(terms @ weight).tolist())
     else:
-        of_label, chance = np.exp(-terms[0]), _chance(logits)
+        of_label, chance = np.exp(-terms[0]), _compute_chance(logits)
         mixed = (1 - w) * of_label + w * chance
         r, gain = (1 - w) * of_label / mixed, (of_label - chance) / mixed
         variance = r * (1 - r)
@@ -487,7 +495,7 @@ def temperature_sums(
     wrong = 1 / (1 + np.exp(-np.minimum(beta * margins, 700)))
     n_below_top = n_varied = 0
     for rows, block in iter_blocks(logits):
-        z, label = _below_top(block, y[rows])
+        z, label = _subtract_top(block, y[rows])
         n_below_top += int(np.count_nonzero(label < 0))
         n_varied += int(np.any(z < 0, axis=1).sum())
     sums = sums._replace(
@@ -522,7 +530,7 @@ def fit_temperature_by_sums(
         bend = at.curvature if at.curvature > 0 else abs(at.slope) / beta
         latest, change = w, 0.0
         if w is not None and bend > 0:
-            latest = next_uniform_weight(
+            latest = update_uniform_weight(
                 at.by_weight - at.mixed * at.slope / bend,
                 max(at.twice_by_weight - at.mixed**2 / bend, 0.0),
                 w,
@@ -543,12 +551,12 @@ def fit_temperature_by_sums(
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), w)
 
 
-def next_uniform_weight(slope: float, bend: float, w: float, n: float) -> float:
+def update_uniform_weight(slope: float, bend: float, w: float, n: float) -> float:
     """Return the weight of least ``slope (v - w) + bend (v - w)^2 / 2``, beside its prior.
 
-    The prior is that of :func:`best_uniform_weight`; the weight falls by a factor of 1000 at most.
+    The prior is that of :func:`find_uniform_weight`; the weight falls by a factor of 1000 at most.
     """
-    pseudo = uniform_prior(n)
+    pseudo = compute_uniform_prior(n)
 
     def by_log(log_v: float) -> float:
         v = np.exp(log_v)

@@ -186,7 +186,7 @@ def validation_summary(
         sample = Sample.of(predictions, k, group)
         if several:
             columns["class"] += [predictions.classes[k]] * len(_IDEAL)
-        for line in _lines(sample, predictions, k, confidence_level, n_resamples, rng):
+        for line in _make_lines(sample, predictions, k, confidence_level, n_resamples, rng):
             for name, value in zip(names, line):
                 columns[name].append(value)
     return as_table(
@@ -194,7 +194,7 @@ def validation_summary(
     )
 
 
-def _lines(
+def _make_lines(
     sample: Sample,
     predictions: Predictions,
     k: int,

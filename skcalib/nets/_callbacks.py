@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 
 from ..metrics._registry import AnyMetric, find_metric, get_metric
 from ..utils._estimators import has_argument
-from ._components import first_output
+from ._components import get_first_output
 from ._loop import TrainingLoop
 
 # Record the predictions of a network for every sample while it trains.
@@ -225,9 +225,9 @@ class TrainingDynamics(Callback):
             # A loader draws a seed: from torch's own generator, it would change the training.
             iterator.generator = torch.Generator()
         for batch in iterator:
-            logits = first_output(net.evaluation_step(batch)).detach().float()
+            logits = get_first_output(net.evaluation_step(batch)).detach().float()
             label = torch.from_numpy(self.label_[n_done : n_done + len(logits)])
-            measured.append(_measures(logits, label.to(logits.device)))
+            measured.append(_measure(logits, label.to(logits.device)))
             n_done += len(logits)
         # Half precision would tie most entropies near log K, and choose them by their order.
         integers = (np.int8, np.int16, np.int32)
@@ -238,7 +238,7 @@ class TrainingDynamics(Callback):
         self._steps_.append(self._n_steps_)
 
 
-def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
+def _measure(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
     """Return the fields of a batch, (4, n_batch), in one transfer from its device."""
     label = label[:, None]
     proba = torch.softmax(logits, dim=1)

@@ -313,14 +313,14 @@ def check_finite(net: Any) -> None:
                 f"The loss became {loss} in epoch {epoch} (lr={net.lr}). Lower lr, or scale X."
             )
     # One number: a single wait for an accelerator. The maximum with NaN is NaN.
-    if not math.isfinite(get_total_norm(_trained_values(net), math.inf).item()):
+    if not math.isfinite(get_total_norm(_iter_trained_values(net), math.inf).item()):
         raise ValueError(
             "The parameters of the module, or the state of the optimizer, became NaN or infinite "
             f"in epoch {epoch} (lr={net.lr}). Lower lr, or scale X."
         )
 
 
-def _trained_values(net: Any) -> Iterator[Tensor]:
+def _iter_trained_values(net: Any) -> Iterator[Tensor]:
     """Yield the trained parameters, and what the optimizer keeps of each."""
     # If squared gradients overflow, Adam makes steps of 0, and the loss stays finite.
     for parameter in net.module_.parameters():

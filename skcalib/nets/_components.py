@@ -55,7 +55,7 @@ def check_takes_proba(criterion: Any, name: str) -> None:
         )
 
 
-def criterion_loss(
+def compute_criterion_loss(
     criterion: Any,
     logits: Tensor,
     target: Tensor,
@@ -71,14 +71,14 @@ def criterion_loss(
         # torch's own criteria take no sample weights, but return one loss for every sample.
         weight = given["sample_weight"]
         others = {name: value for name, value in given.items() if name != "sample_weight"}
-        return _weighted(plain, logits, target, weight, others)
+        return _weigh(plain, logits, target, weight, others)
     raise ValueError(
         f"criterion must take what fit is given, got {type(plain).__name__}, which has no use "
         f"for {' and '.join(sorted(refused))}."
     )
 
 
-def _weighted(
+def _weigh(
     criterion: nn.Module, logits: Tensor, target: Tensor, weight: Tensor, others: dict[str, Tensor]
 ) -> Tensor:
     """Return the weighted sum or mean of the losses of the samples, as `reduction` has it."""
@@ -352,14 +352,14 @@ class NetComponents(AutoDeviceMixin, VersionMixin, skorch.NeuralNetClassifier):
 def find_criterion(criterion: Any) -> Any:
     """Return a criterion as it is, or the loss of a name: "FocalLoss", "focal_loss", "focal"."""
     if isinstance(criterion, str):
-        known = {_short(name): getattr(losses, name) for name in _LOSSES}
-        if _short(criterion) not in known:
+        known = {_shorten(name): getattr(losses, name) for name in _LOSSES}
+        if _shorten(criterion) not in known:
             names = sort_by_similarity(sorted(_LOSSES), criterion)
             raise ValueError(
                 "criterion must be a class or an instance of torch.nn.Module, or one of "
                 f"{', '.join(names)}, got {criterion!r}."
             )
-        return known[_short(criterion)]
+        return known[_shorten(criterion)]
     _check_callable(criterion=criterion)
     return criterion
 
@@ -390,7 +390,7 @@ def find_optimizer(optimizer: Any) -> Any:
 _LOSSES = [name for name in losses.__all__ if name.endswith("Loss")]
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     """Return the name of a loss without case, underscores and the word loss."""
     return name.lower().replace("_", "").removesuffix("loss")
 
@@ -424,14 +424,14 @@ def _is_equal_to(instance: nn.Module, own: Mapping[str, Any]) -> bool:
     """Return whether an object built from these arguments has all attributes of `instance`."""
     if any(True for _ in instance.parameters()):  # what is trained follows from no argument
         return False
-    rebuilt = _attributes_of(type(instance)(**own))
-    given = _attributes_of(instance)
+    rebuilt = _list_attributes(type(instance)(**own))
+    given = _list_attributes(instance)
     return given.keys() == rebuilt.keys() and all(
         _is_same(value, rebuilt[name]) for name, value in given.items()
     )
 
 
-def _attributes_of(instance: nn.Module) -> dict[str, Any]:
+def _list_attributes(instance: nn.Module) -> dict[str, Any]:
     """Return what an object keeps of its own, buffers included."""
     plain = {k: v for k, v in vars(instance).items() if k != "training" and k[0] != "_"}
     return plain | dict(instance.named_buffers()) | dict(instance.named_children())
@@ -456,7 +456,7 @@ def _check_callable(**part: Any) -> None:
         )
 
 
-def first_output(output: Any) -> Tensor:
+def get_first_output(output: Any) -> Tensor:
     """Return the logits, the first of the outputs of a module."""
     return output[0] if isinstance(output, tuple) else output
 

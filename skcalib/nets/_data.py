@@ -133,7 +133,7 @@ def collate(items: Any, *, collate_fn: Any) -> Any:
     return X, BatchLabels(y, items.samples)
 
 
-def batches_items(iterator: Any, params: Mapping[str, Any]) -> bool:
+def makes_batches(iterator: Any, params: Mapping[str, Any]) -> bool:
     """Return whether `iterator` constructs a DataLoader that makes batches out of items."""
     while isinstance(iterator, partial):
         iterator = iterator.func

@@ -56,8 +56,14 @@ from ._checks import (
     warn_of_probabilities,
     weigh_classes,
 )
-from ._components import NetComponents, check_takes_proba, criterion_loss, first_output, uses
-from ._data import DataSplit, FitState, Mixup, batches_items, collate, split_groups, wrap
+from ._components import (
+    NetComponents,
+    check_takes_proba,
+    compute_criterion_loss,
+    get_first_output,
+    uses,
+)
+from ._data import DataSplit, FitState, Mixup, collate, makes_batches, split_groups, wrap
 from ._prioritizer import EpochPrioritizer
 
 # Samples of a forward pass that ranks; on a CPU, more of them exceed the cache in convolutions.
@@ -254,7 +260,7 @@ class TrainingLoop(NetComponents):
             params.pop("shuffle", None)
             return build(dataset, **({"batch_size": self.batch_size} | params))
         # Anything but a DataLoader over items is left as it is: its batches hold no positions.
-        wraps, samples, fit = batches_items(build, params), None, self._fit_
+        wraps, samples, fit = makes_batches(build, params), None, self._fit_
         if wraps:
             if fit is not None and fit.split is not None:
                 samples = fit.split.positions(dataset)
@@ -337,7 +343,7 @@ class TrainingLoop(NetComponents):
         # In the order of the samples: validation iterators do not shuffle by default. One score
         # per sample is kept, not a row of probabilities, which may be larger than X.
         batches = self.get_iterator(dataset, ranking=True)
-        logits = (first_output(self.evaluation_step(batch)).float() for batch in batches)
+        logits = (get_first_output(self.evaluation_step(batch)).float() for batch in batches)
         return np.concatenate([score_proba(z.softmax(dim=1).cpu().numpy()) for z in logits])
 
     def forward_iter(self, X: Any, training: bool = False, device: Any = "cpu") -> Iterator[Any]:
@@ -366,7 +372,7 @@ class TrainingLoop(NetComponents):
         n_done = 0
         for output in super().forward_iter(X, training=training, device=device):
             if self._fit_ is None:  # a fit has its own guard, once for every epoch
-                n_done += check_logits(self, first_output(output), n_done)
+                n_done += check_logits(self, get_first_output(output), n_done)
             yield output
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
@@ -403,7 +409,7 @@ class TrainingLoop(NetComponents):
                 fit.mixup = None
         if fit is not None and fit.history is not None:
             # After the loss, which uses the history without this step.
-            logits = first_output(step["y_pred"]).detach()
+            logits = get_first_output(step["y_pred"]).detach()
             samples = fit.batch_samples.to(logits.device)  # type: ignore[union-attr]
             fit.history.record(samples, logits, self._targets(batch[1], logits))
         return step
@@ -427,7 +433,7 @@ class TrainingLoop(NetComponents):
         loss : Tensor of one number
             Smaller = better.
         """
-        logits = first_output(y_pred).float()  # the module may compute in half precision
+        logits = get_first_output(y_pred).float()  # the module may compute in half precision
         n_classes = len(self.classes_)
         if logits.ndim != 2 or logits.shape[1] != n_classes:
             raise ValueError(
@@ -462,4 +468,6 @@ class TrainingLoop(NetComponents):
                 f"initialize_criterion of {type(self).__name__} must set criterion_, or the class "
                 "have a get_loss of its own."
             )
-        return criterion_loss(self.criterion_, logits, target, given, self._criterion_takes_)
+        return compute_criterion_loss(
+            self.criterion_, logits, target, given, self._criterion_takes_
+        )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..utils._compat import set_training
-from ._components import as_logits, first_output
+from ._components import as_logits, get_first_output
 from ._loop import TrainingLoop
 
 # A multi-layer perceptron.
@@ -165,7 +165,7 @@ def adversarial_input_margin(
         net.check_is_fitted()
         set_training(net, False)
         batches = (batch for batch, _ in net.get_iterator(net.get_dataset(X)))
-        return _margins(batches, net.infer)
+        return _compute_margins(batches, net.infer)
     if not isinstance(net, nn.Module):
         raise TypeError(
             "net must be a CalibratedNetClassifier or a torch.nn.Module, got "
@@ -180,7 +180,7 @@ def adversarial_input_margin(
     former = [(part, part.training) for part in net.modules()]
     net.eval()
     try:
-        return _margins(
+        return _compute_margins(
             inputs.split(batch_size), lambda batch: as_logits(net(batch.to(parameter)))
         )
     finally:
@@ -188,7 +188,9 @@ def adversarial_input_margin(
             part.training = training
 
 
-def _margins(batches: Iterable[Any], infer: Callable[[Tensor], Any]) -> NDArray[np.floating]:
+def _compute_margins(
+    batches: Iterable[Any], infer: Callable[[Tensor], Any]
+) -> NDArray[np.floating]:
     """Return the distance of every input of the batches, whose logits `infer` computes."""
     margins = []
     for batch in batches:
@@ -198,17 +200,17 @@ def _margins(batches: Iterable[Any], infer: Callable[[Tensor], Any]) -> NDArray[
                 f"got {getattr(batch, 'dtype', type(batch).__name__)}."
             )
         inputs = batch.detach().clone().requires_grad_()
-        logits = first_output(infer(inputs)).float()
+        logits = get_first_output(infer(inputs)).float()
         if logits.ndim != 2 or logits.shape[1] < 2:
             raise ValueError(
                 "net must give logits of shape (n_samples, n_classes) of two classes or more, got "
                 f"shape {tuple(logits.shape)}."
             )
-        margins.append(_margin(logits, inputs))
+        margins.append(_compute_margin(logits, inputs))
     return torch.cat(margins).cpu().numpy()
 
 
-def _margin(logits: Tensor, inputs: Tensor) -> Tensor:
+def _compute_margin(logits: Tensor, inputs: Tensor) -> Tensor:
     """Return the distance of every input to the nearest other class, to first order, (n,)."""
     samples, n_classes = torch.arange(len(logits), device=logits.device), logits.shape[1]
     predicted = logits.detach().argmax(1)

@@ -18,7 +18,7 @@ from ..utils._estimators import PredictByProba
 from ..utils._labels import format_labels
 from ..utils._output import ignoring, shorten_error, write_atomically
 from ._checks import check_names
-from ._components import first_output
+from ._components import get_first_output
 from ._loop import TrainingLoop
 from ._prioritizer import EpochPrioritizer
 
@@ -199,7 +199,7 @@ _PARTS_OF_RECORD = {
 # A skorch classifier for any loss of logits, whose probabilities are always their softmax.
 
 
-def softmax(logits: Tensor) -> Tensor:
+def compute_softmax(logits: Tensor) -> Tensor:
     """Return the probabilities of logits, in float32."""
     return torch.softmax(logits.float(), dim=-1)
 
@@ -355,7 +355,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         random_state: int | np.random.RandomState | None = None,
         device: Any = "auto",
         verbose: int = 0,
-        predict_nonlinearity: Any = softmax,
+        predict_nonlinearity: Any = compute_softmax,
         iterator_train__shuffle: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -521,7 +521,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         """
         self.check_is_fitted()
         # forward has gathered the batches on the CPU. numpy has no bfloat16.
-        logits = first_output(self.forward(X)).float().numpy()
+        logits = get_first_output(self.forward(X)).float().numpy()
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def save(self, path: Any) -> None:

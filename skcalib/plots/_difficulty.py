@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from ..difficulty import error_rate_by_difficulty, score_difficulty
 from ..utils._arrays import check_mask, check_numbers, check_same_length, check_weights
 from ..utils._labels import as_labels
-from ..utils._numeric import binomial_interval, quantiles
+from ..utils._numeric import compute_binomial_interval, compute_quantiles
 from ..utils._output import rename_argument
 from ._base import FEW, MANY_POINTS, BaseDisplay, choose_point_style, draw_points, escape_text
 
@@ -188,13 +188,13 @@ class DifficultyDisplay(BaseDisplay):
         weight = np.ones(len(values)) if given is None else given
         # The AUROC needs both errors and correct predictions.
         both = 0 < rate.mean() < 1
-        middles = quantiles(values, (np.arange(n_groups) + 0.5) / n_groups, weight)
+        middles = compute_quantiles(values, (np.arange(n_groups) + 0.5) / n_groups, weight)
         middle, group = np.unique(middles, return_inverse=True)
         n_joined = np.bincount(group)
         rate, fraction = np.bincount(group, rate) / n_joined, n_joined / n_groups
         band = None
         if confidence_level is not None:
-            band = binomial_interval(rate, weight.sum() * fraction, confidence_level)
+            band = compute_binomial_interval(rate, weight.sum() * fraction, confidence_level)
         return cls(
             rate,
             band=band,
@@ -280,7 +280,7 @@ def _make_histogram(
     values: NDArray[np.float64], weight: NDArray[np.float64], wrong: NDArray[np.bool_]
 ) -> HistogramBins:
     """Return a histogram whose outer bins also count the 0.5 % of samples beyond each end."""
-    low, high = quantiles(values, np.array([0.005, 0.995]), weight)
+    low, high = compute_quantiles(values, np.array([0.005, 0.995]), weight)
     if low == high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, N_CELLS + 1)

@@ -19,7 +19,7 @@ from ..metrics import (
     smooth_calibration_error,
     smooth_reliability_curve,
 )
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ..utils._proba import as_two_columns, check_predictions
 from ._base import FEW, NARROW, PredictionDisplay, escape_text
 
@@ -476,7 +476,7 @@ def _compute_curve(
     if confidence_level is not None:
         n_bars = np.count_nonzero(curve.bin_weight) if kind == "bins" and simultaneous else 1
         band = (
-            binomial_interval(
+            compute_binomial_interval(
                 curve.prob_true, curve.bin_weight, 1 - (1 - confidence_level) / n_bars
             )
             if kind == "bins"

@@ -19,7 +19,7 @@ from ..metrics import (
 )
 from ..utils._arrays import check_numbers, check_weights
 from ..utils._labels import format_labels, shorten
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ..utils._output import import_optional
 from ._base import GROUND, MARKERS, THIN, BaseDisplay, PredictionDisplay, escape_text
 
@@ -228,7 +228,7 @@ default="msp"
             places = np.searchsorted(x, np.linspace(x[0], x[-1], min(len(x), N_BAND_POINTS)))
             places = np.unique(places)
             counts = x[places] * self.n_samples
-            ends = binomial_interval(risk[places], counts, self.confidence_level)
+            ends = compute_binomial_interval(risk[places], counts, self.confidence_level)
             self._draw_band(x[places], *ends, color=self.line_.get_color())
         if ref_line:
             self._draw_oracle()
@@ -620,7 +620,7 @@ class LossComparisonDisplay(BaseDisplay):
         self.ax_.plot(values, place, **{**style, **kwargs})
         mean = values.mean()
         if self.confidence_level is not None and len(values) > 1:
-            low, high = _interval(values, self.confidence_level)
+            low, high = _compute_interval(values, self.confidence_level)
             self.intervals_[method] = low, high
             self.ax_.plot([low, high], [row, row], color=color, linewidth=2)
         ground = self.ax_.get_facecolor()
@@ -630,7 +630,7 @@ class LossComparisonDisplay(BaseDisplay):
         )  # fmt: skip
 
 
-def _interval(values: NDArray[np.float64], confidence_level: float) -> tuple[float, float]:
+def _compute_interval(values: NDArray[np.float64], confidence_level: float) -> tuple[float, float]:
     """Return Student's interval of the mean."""
     if np.ptp(values) == 0:
         # The interval is the mean then, and scipy would warn.

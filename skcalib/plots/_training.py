@@ -16,7 +16,7 @@ from ..difficulty.training_dynamics import (
 )
 from ..utils._arrays import as_floats, check_has
 from ..utils._labels import as_label_matrix, check_labels_like
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ._base import (
     GROUND,
     MANY_COLORS,
@@ -294,7 +294,9 @@ class ProbeAccuracyDisplay(PredictionDisplay):
         x = np.arange(n_layers)
         self.line_ = self._draw_curve(x, self.accuracy, name, kwargs)
         if self.n_samples is not None:
-            ends = binomial_interval(self.accuracy, np.full(n_layers, self.n_samples), 0.95)
+            ends = compute_binomial_interval(
+                self.accuracy, np.full(n_layers, self.n_samples), 0.95
+            )
             self._draw_bars(x, self.accuracy, *ends, self.line_)
         names = range(n_layers) if self.layer_names is None else self.layer_names
         # A name for every layer, or for every second, third, ... where names would overlap. A

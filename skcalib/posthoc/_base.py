@@ -36,7 +36,7 @@ from ..utils._labels import (
     format_labels,
     get_column_names,
 )
-from ..utils._numeric import quantiles
+from ..utils._numeric import compute_quantiles
 from ..utils._output import name_argument, warn
 from ..utils._proba import (
     FLOAT32_ROUNDING,
@@ -599,7 +599,7 @@ def find_unit(scores: NDArray, weight: NDArray | None) -> float:
     if not clear.any():
         return 1.0
     weight = None if weight is None else weight[clear]
-    return float(quantiles(margins[clear], np.array([0.5]), weight)[0])
+    return float(compute_quantiles(margins[clear], np.array([0.5]), weight)[0])
 
 
 def as_proba_of(scores: NDArray, *, logits: bool) -> NDArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from ..metrics._temperature_fit import softmax_in_place
+from ..metrics._temperature_fit import compute_softmax_in_place
 from ..utils._compat import Interval
 from ..utils._numeric import FEW_COLUMNS
 from ._base import (
@@ -138,7 +138,7 @@ class LinearCalibrator(AfterTemperature):
         coef, intercept = (part.astype(features.dtype) for part in (self.coef_, self.intercept_))
         mapped = features * coef if self._vector else (coef @ features.T).T
         mapped += intercept
-        return mix_with_uniform(softmax_in_place(mapped), self.uniform_weight_, at.logits)
+        return mix_with_uniform(compute_softmax_in_place(mapped), self.uniform_weight_, at.logits)
 
     def _formula(self) -> dict[str, Any]:
         return self._formula_of(self.coef_, LOWEST_LOG_PROBA)

@@ -17,8 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..metrics._temperature_fit import best_uniform_weight, next_uniform_weight, uniform_prior
-from ..utils._numeric import FEW_COLUMNS, row_max, row_sum
+from ..metrics._temperature_fit import (
+    compute_uniform_prior,
+    find_uniform_weight,
+    update_uniform_weight,
+)
+from ..utils._numeric import FEW_COLUMNS, compute_row_max, compute_row_sum
 from ..utils._output import warn
 
 # The search starts on a subset with this many samples per entry of theta.
@@ -218,7 +222,7 @@ def fit_linear_by_sums(
         loss = sums.loss / n + float(np.sum(problem.penalty * theta**2))
         if w is None:
             return loss
-        pseudo = uniform_prior(n)
+        pseudo = compute_uniform_prior(n)
         return loss - (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / n
 
     sums = sums_at(theta, w)
@@ -258,7 +262,7 @@ def _find_step_by_sums(
     # With the sample's Hessian, the difference may be too small or negative.
     curvature = sums.twice_by_weight - n * float(np.vdot(mixed, across))
     curvature = max(curvature, _LEAST_CURVATURE * sums.twice_by_weight)
-    change = next_uniform_weight(slope, curvature, w, n) - w
+    change = update_uniform_weight(slope, curvature, w, n) - w
     return -along - across * change, change, gain
 
 
@@ -302,8 +306,8 @@ class _Problem:
         if w is None:
             return _State(1.0, None, penalty - float(self.fraction @ log_q))
         q, chance = np.exp(log_q), 1 / len(theta)
-        w = best_uniform_weight(q, chance, self.fraction, self.n, w)
-        mixed, pseudo = (1 - w) * q + w * chance, uniform_prior(self.n)
+        w = find_uniform_weight(q, chance, self.fraction, self.n, w)
+        mixed, pseudo = (1 - w) * q + w * chance, compute_uniform_prior(self.n)
         prior = (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / self.n
         loss = penalty - prior - float(self.fraction @ np.log(mixed))
         return _State((1 - w) * q / mixed, w, loss)
@@ -340,9 +344,9 @@ class _Problem:
             x = self.x[rows].astype(np.float64, copy=False)
             z = self._added(theta, x)
             z += x
-            z -= row_max(z)[:, None]
+            z -= compute_row_max(z)[:, None]
             of_label = z[np.arange(len(z)), self.y[rows]]
-            total = row_sum(np.exp(z, out=z))
+            total = compute_row_sum(np.exp(z, out=z))
             np.divide(z, total[:, None], out=self.proba[rows], casting="same_kind")
             log_q[rows] = of_label - np.log(total)
         return log_q
@@ -438,7 +442,7 @@ class _Problem:
             r_variance[:] = self.fraction * r * (1 - r)
         if w is not None and at_best:
             # The second derivative in w, and the mixed one.
-            pseudo = uniform_prior(self.n)
+            pseudo = compute_uniform_prior(self.n)
             curvature = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
             curvature += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
             mixed = self._slopes(r_variance) / (w * (1 - w))

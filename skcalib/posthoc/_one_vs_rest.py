@@ -13,16 +13,16 @@ from scipy.special import expit, log_expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import gen_batches
 
-from ..metrics._temperature_fit import best_uniform_weight, uniform_prior
+from ..metrics._temperature_fit import compute_uniform_prior, find_uniform_weight
 from ..utils._backends import compute_log_bins
 from ..utils._compat import Interval, StrOptions
 from ..utils._numeric import (
     bin_index,
     bin_sums,
+    compute_quantile_edges,
+    compute_quantile_sums,
+    compute_uniform_edges,
     find_limits,
-    quantile_edges,
-    quantile_sums,
-    uniform_edges,
 )
 from ..utils._proba import FLOAT32_ROUNDING
 from ._base import SMALLEST, PostHocCalibrator
@@ -330,12 +330,12 @@ class HistogramBinning(OneVsRestCalibrator):
         self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray
     ) -> Any:
         if self.strategy == "uniform":
-            return bin_sums(values, positive, sample_weight, uniform_edges(self.n_bins))
+            return bin_sums(values, positive, sample_weight, compute_uniform_edges(self.n_bins))
         return super()._class_sums(values, positive, sample_weight)
 
     def _fit_sums(self, sums: Any) -> BinMap:
         if self.strategy == "uniform":
-            return _make_bin_map(uniform_edges(self.n_bins), sums)
+            return _make_bin_map(compute_uniform_edges(self.n_bins), sums)
         # Edges are largest values of the fine bins, so none of these is split.
         positives, total, _ = sums.sums
         return self._fit_class(*as_samples(sums.largest, positives, total))
@@ -344,11 +344,13 @@ class HistogramBinning(OneVsRestCalibrator):
         self, values: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BinMap:
         if self.strategy == "uniform":
-            edges = uniform_edges(self.n_bins)
+            edges = compute_uniform_edges(self.n_bins)
             return _make_bin_map(edges, bin_sums(values, positive, sample_weight, edges))
         if self._maps_proba():
-            return _make_bin_map(*quantile_sums(values, positive, sample_weight, self.n_bins))
-        edges = quantile_edges(values, self.n_bins, sample_weight, (-np.inf, np.inf))
+            return _make_bin_map(
+                *compute_quantile_sums(values, positive, sample_weight, self.n_bins)
+            )
+        edges = compute_quantile_edges(values, self.n_bins, sample_weight, (-np.inf, np.inf))
         # Edges are values of samples, and another program may round their logarithms otherwise.
         edges[1:-1] += _ROUNDING_OF_ODDS * np.maximum(np.abs(edges[1:-1]), 1)
         sums = bin_sums(values, positive, sample_weight, edges)
@@ -530,11 +532,11 @@ class BetaCalibration(OneVsRestCalibrator):
         chance = np.where(positive, 1 / k, 1 - 1 / k)
         # EM: r is the posterior probability that a label comes from the map, and not from the
         # uniform component.
-        uniform_weight, r = uniform_prior(n), np.ones(len(weight))
+        uniform_weight, r = compute_uniform_prior(n), np.ones(len(weight))
         for _ in range(_MOST_ROUNDS):
             theta, before = fit(weight * r, theta), theta
             of_label = expit(np.where(positive, 1, -1) * (theta @ rows))
-            uniform_weight = best_uniform_weight(of_label, chance, weight / n, n, uniform_weight)
+            uniform_weight = find_uniform_weight(of_label, chance, weight / n, n, uniform_weight)
             mapped = (1 - uniform_weight) * of_label
             r = mapped / (mapped + uniform_weight * chance)
             if np.abs(theta - before).max() < _TOLERANCE:
@@ -601,7 +603,7 @@ def _minimize_logistic_losses(
     curvature it changes by less than a factor of e. Others are halved until the loss falls.
     """
     free, bounded, diagonal = ~slopes | varied, slopes & varied, np.arange(theta.shape[1])
-    active, margin = np.arange(len(theta)), _products(theta, rows)
+    active, margin = np.arange(len(theta)), _compute_products(theta, rows)
     for _ in range(_MOST_STEPS):
         wrong = expit(-margin)
         weight = fraction * wrong
@@ -610,10 +612,10 @@ def _minimize_logistic_losses(
         # The ridge keeps it invertible where rows are alike.
         trace = np.trace(curvature, axis1=1, axis2=2)
         curvature[:, diagonal, diagonal] += _RIDGE * trace[:, np.newaxis] + _TINY
-        step = _steps_within_bounds(
+        step = _find_steps_within_bounds(
             gradient, curvature, theta[active], free[active], bounded[active]
         )
-        change = _products(step, rows)
+        change = _compute_products(step, rows)
         farthest = np.maximum(change.max(axis=1), -change.min(axis=1))
         gain = -(gradient * step).sum(axis=1)
         far = np.flatnonzero(farthest > 1)
@@ -632,7 +634,7 @@ def _minimize_logistic_losses(
     return theta
 
 
-def _products(theta: NDArray, rows: NDArray) -> NDArray[np.float64]:
+def _compute_products(theta: NDArray, rows: NDArray) -> NDArray[np.float64]:
     """Return theta @ rows of every map."""
     return (theta[:, np.newaxis] @ rows)[:, 0]
 
@@ -657,20 +659,20 @@ def _shorten_steps(
     return size, gain
 
 
-def _steps_within_bounds(
+def _find_steps_within_bounds(
     gradient: NDArray, curvature: NDArray, theta: NDArray, free: NDArray, bounded: NDArray
 ) -> NDArray[np.float64]:
-    """Return what `_step_within_bounds` does, of every map; most steps meet no bound."""
+    """Return what `_find_step_within_bounds` does, of every map; most steps meet no bound."""
     step = -np.linalg.solve(curvature, gradient[:, :, np.newaxis])[:, :, 0]
     outside = ~free.all(axis=1) | ((theta + step < 0) & bounded).any(axis=1)
     for k in np.flatnonzero(outside):
-        step[k] = _step_within_bounds(
+        step[k] = _find_step_within_bounds(
             gradient[k], curvature[k], theta[k], free[k], np.flatnonzero(bounded[k])
         )
     return step
 
 
-def _step_within_bounds(
+def _find_step_within_bounds(
     gradient: NDArray, curvature: NDArray, theta: NDArray, free: NDArray, bounded: NDArray
 ) -> NDArray[np.float64]:
     """Return the step to the least value of a quadratic in the `free` parameters.

@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from ..utils._arrays import as_floats
 from ..utils._compat import Interval, StrOptions, _fit_context
 from ..utils._labels import check_column_labels
-from ..utils._numeric import binomial_interval
+from ..utils._numeric import compute_binomial_interval
 from ..utils._output import rename_argument, warn
 from ..utils._proba import SMALLEST_PROBABILITY
 from ._base import PostHocCalibrator, make_linear_formula
@@ -441,7 +441,7 @@ class PriorShift(PostHocCalibrator):
             count = np.bincount(y, sample_weight, minlength=k)
             self.priors_ = count / count.sum()
             n = np.full(k, _compute_n_effective(sample_weight, len(y)))
-            ends = binomial_interval(self.priors_, n, LEVEL)
+            ends = compute_binomial_interval(self.priors_, n, LEVEL)
             self.priors_interval_ = np.stack(ends, axis=1)
         else:
             proba = self._probabilities(scores)

@@ -115,7 +115,9 @@ class SigmoidCalibration(PostHocCalibrator):
         self._intercepts = fit.intercept
         self.slope_ = fit.slope
         self.intercept_ = fit.intercept[1:] - fit.intercept[0]
-        self.slope_se_, self.intercept_se_ = _standard_errors(fit, logits, targets, weight, groups)
+        self.slope_se_, self.intercept_se_ = _compute_standard_errors(
+            fit, logits, targets, weight, groups
+        )
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
@@ -127,7 +129,7 @@ class SigmoidCalibration(PostHocCalibrator):
         return make_linear_formula(coef=self.slope_, intercept=self._intercepts)
 
 
-def _standard_errors(
+def _compute_standard_errors(
     fit: LogisticFit,
     logits: NDArray,
     targets: NDArray,

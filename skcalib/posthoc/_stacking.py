@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 
 from ..utils._labels import compute_design_effect
-from ..utils._numeric import row_max, row_sum
+from ..utils._numeric import compute_row_max, compute_row_sum
 from ..utils._output import collecting, ignoring
 from ..utils._proba import FLOAT32_ROUNDING
 from ._base import (
@@ -118,16 +118,16 @@ class ShrunkIsotonic(AfterTemperature):
             return proba
         # The others keep their ratios and sum to 1 - count * latest. `latest` is raised until the
         # next largest stays below it.
-        count = row_sum(mapped.astype(proba.dtype))
-        following = np.maximum(row_max(proba - mapped), 0)
-        sum_of_others = np.maximum(row_sum(np.where(mapped, 0, proba)), SMALLEST)
+        count = compute_row_sum(mapped.astype(proba.dtype))
+        following = np.maximum(compute_row_max(proba - mapped), 0)
+        sum_of_others = np.maximum(compute_row_sum(np.where(mapped, 0, proba)), SMALLEST)
         # Stay above it by more than rounding.
         following *= 1 + SMALLEST
         latest = np.maximum(latest, following / (sum_of_others + count * following))
         latest = np.minimum(latest, (1 - SMALLEST) / count)
         factor = (1 - count * latest) / sum_of_others
         proba *= np.where(mapped, (latest / p)[:, None], factor[:, None])
-        proba /= row_sum(proba)[:, None]
+        proba /= compute_row_sum(proba)[:, None]
         return proba
 
     def _formula(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _find_mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
     """
     if proba.shape[1] == 2:
         return proba[:, 1], np.broadcast_to([False, True], proba.shape)
-    largest = row_max(proba)
+    largest = compute_row_max(proba)
     return largest, proba >= (largest * (1 - FLOAT32_ROUNDING))[:, None]
 
 
@@ -386,7 +386,7 @@ class StackedCalibration(PostHocCalibrator):
             # A map that has seen no option missing would give it some probability.
             mixed[np.isneginf(block)] = 0
             mixed *= factor
-            total = np.maximum(row_sum(mixed), np.finfo(mixed.dtype).tiny)
+            total = np.maximum(compute_row_sum(mixed), np.finfo(mixed.dtype).tiny)
             found[rows] = mixed / total[:, None]
         return found
 
@@ -455,7 +455,7 @@ class StackedCalibration(PostHocCalibrator):
         fitted = {}
         for name, candidate in candidates.items():
             calibrator = fitted[name] = copy(candidate)
-            if not _shares_temperature(calibrator):
+            if not _has_shared_temperature(calibrator):
                 _fit_quietly(calibrator, scores[rows], y, weight)
                 continue
             # What `fit` sets before `_fit`.
@@ -496,7 +496,7 @@ def _fit_intercept(
     return intercept
 
 
-def _shares_temperature(calibrator: PostHocCalibrator) -> TypeGuard[AfterTemperature]:
+def _has_shared_temperature(calibrator: PostHocCalibrator) -> TypeGuard[AfterTemperature]:
     return isinstance(calibrator, AfterTemperature) and calibrator._shares_temperature()
 
 
@@ -506,7 +506,7 @@ def _iter_predictions(
     """Yield the probabilities of every map; a shared temperature is applied once."""
     at: AtTemperature | None = None
     for name, calibrator in maps.items():
-        if _shares_temperature(calibrator):
+        if _has_shared_temperature(calibrator):
             if at is None:
                 at = AtTemperature(logits, calibrator.temperature_, calibrator.uniform_weight_)
             yield name, calibrator._predict_at(at)

@@ -17,17 +17,17 @@ from ..metrics._temperature_fit import (
     DEFAULT_BOUNDS,
     TemperatureFit,
     TemperatureProblem,
-    best_beta,
+    compute_softmax_at,
+    compute_temperature_sums,
+    find_beta,
     fit_temperature,
     fit_temperature_by_sums,
     label_terms,
     log_softmax_at,
-    softmax_at,
-    temperature_sums,
     warn_of_bound,
 )
 from ..utils._compat import Interval
-from ..utils._numeric import iter_blocks, row_max, row_sum
+from ..utils._numeric import compute_row_max, compute_row_sum, iter_blocks
 from ..utils._output import collecting
 from ..utils._proba import FLOAT32_ROUNDING
 from ._base import (
@@ -362,7 +362,7 @@ class TemperatureScaling(AfterTemperature):
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
-        proba = softmax_at(logits, self.temperature_)
+        proba = compute_softmax_at(logits, self.temperature_)
         return mix_with_uniform(proba, self.uniform_weight_, logits)
 
     def _formula(self) -> dict[str, Any]:
@@ -408,7 +408,7 @@ def fit_temperature_in_chunks(
 def _sum_chunk(
     calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray, *state: Any
 ) -> NDArray[np.float64]:
-    return temperature_sums(calibrator._as_logits(scores), y, weight, *state)
+    return compute_temperature_sums(calibrator._as_logits(scores), y, weight, *state)
 
 
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -468,9 +468,9 @@ def compute_top_confidence(logits: NDArray, temperature: float) -> NDArray:
     confidence = np.empty(len(logits), dtype=np.result_type(logits.dtype, np.float32))
     for rows, block in iter_blocks(logits):
         # exp(0) / sum_k exp((z_k - z_top) / T).
-        below_top = block - row_max(block)[:, None]
+        below_top = block - compute_row_max(block)[:, None]
         below_top /= below_top.dtype.type(temperature)
-        confidence[rows] = 1 / row_sum(np.exp(below_top, out=below_top))
+        confidence[rows] = 1 / compute_row_sum(np.exp(below_top, out=below_top))
     return confidence
 
 
@@ -535,7 +535,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         low, high = find_bounds(logits, sample_weight)
         start, _ = fit_temperature(logits, y, weight, (low, high), uniform=True, pseudo_errors=1.0)
         mixture = _Mixture(logits, y, weight)
-        beta = best_beta(mixture, (1 / high, 1 / low), 1 / start, _TOLERANCE)
+        beta = find_beta(mixture, (1 / high, 1 / low), 1 / start, _TOLERANCE)
         self.temperature_ = float(np.clip(1 / beta, low, high))
         # The last step was too short to change the weights.
         self.weights_ = mixture.weights
@@ -543,8 +543,8 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
         first, second, third = self.weights_
-        mixed = first * softmax_at(logits, self.temperature_).astype(np.float64)
-        mixed += second * softmax_at(logits, 1.0)
+        mixed = first * compute_softmax_at(logits, self.temperature_).astype(np.float64)
+        mixed += second * compute_softmax_at(logits, 1.0)
         mixed += third * np.broadcast_to(compute_chance(logits), len(logits))[:, None]
         mixed[np.isneginf(logits)] = 0
         return mixed.astype(np.result_type(logits.dtype, np.float32), copy=False)
@@ -565,7 +565,7 @@ class _Mixture(TemperatureProblem):
         super().__init__(logits, y, weight, False, 1.0)
         self.weights = np.full(3, 1 / 3)
         # The probability of the label by every component; the first depends on beta.
-        raw = softmax_at(logits, 1.0)[np.arange(len(y)), y].astype(np.float64)
+        raw = compute_softmax_at(logits, 1.0)[np.arange(len(y)), y].astype(np.float64)
         uniform = np.broadcast_to(compute_chance(logits), raw.shape)
         self.of_label = np.column_stack([raw, raw, uniform])
 

@@ -14,7 +14,7 @@ from ..utils._compat import print_elapsed
 from ..utils._proba import LOSS_FLOOR, add_unseen
 from . import _sections, _tests
 from ._constants import LEVEL, N_BINS, OF_PAIRS
-from ._data import ReportData, count_effective, mean, mean_interval
+from ._data import ReportData, compute_mean, compute_mean_interval, count_effective
 from ._document import (
     Document,
     Section,
@@ -22,11 +22,11 @@ from ._document import (
     Text,
     Tile,
     count,
+    format_number,
+    format_percent,
+    format_with_interval,
     in_sentence,
     make_distinct,
-    number,
-    percent,
-    with_interval,
 )
 from ._summary import TONES
 
@@ -48,7 +48,7 @@ def compare_models(
     """
     first, *others = models
     level = 1 - (1 - LEVEL) / len(others)
-    scores = {name: _scores(data) for name, data in models.items()}
+    scores = {name: _compute_scores(data) for name, data in models.items()}
     step, entries, errors = partial(print_elapsed, "CalibrationReport", verbose), {}, {}
     for name, data in models.items():
         with step(name):
@@ -67,19 +67,22 @@ def compare_models(
             changes = {key: x - scores[first][key] for key, x in scores[name].items()}
             differences[name] = {
                 ERROR: errors[name],
-                **{key: _interval(data, x, mean_proba, level) for key, x in changes.items()},
+                **{
+                    key: _compute_interval(data, x, mean_proba, level)
+                    for key, x in changes.items()
+                },
             }
     return {"models": entries, "differences": differences, "paired": paired, "level": level}
 
 
-def _scores(data: ReportData) -> dict[str, NDArray[np.float64]]:
+def _compute_scores(data: ReportData) -> dict[str, NDArray[np.float64]]:
     """Return the measures of every sample under every possible label, (n_samples, n_classes)."""
     proba = np.maximum(data.proba.astype(np.float64), LOSS_FLOOR)
     answered = data.predicted[:, np.newaxis] == np.arange(proba.shape[1])
     return {"log_loss": -np.log(proba), "accuracy": 1.0 * answered}
 
 
-def _interval(
+def _compute_interval(
     data: ReportData, scores: NDArray[np.float64], proba: NDArray[Any], level: float = LEVEL
 ) -> dict[str, float]:
     """Return the mean of a measure with its interval.
@@ -88,10 +91,10 @@ def _interval(
     from `proba`, in which no label has probability 0.
     """
     proba = add_unseen(proba, count_effective(data.weights))
-    first, second = (mean((proba * scores**k).sum(axis=1), data.weights) for k in (1, 2))
+    first, second = (compute_mean((proba * scores**k).sum(axis=1), data.weights) for k in (1, 2))
     of_labels = data.per_sample(scores)
     effect = data.effect(of_labels)
-    return mean_interval(of_labels, data.weights, effect, level, second - first**2)
+    return compute_mean_interval(of_labels, data.weights, effect, level, second - first**2)
 
 
 def _make_entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
@@ -106,7 +109,7 @@ def _make_entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> 
         "summary": {key: summary[key] for key in ("kind", "headline", "explanation")},
         "measures": {
             ERROR: view["errors"][ERROR],
-            **{key: _interval(data, x, data.proba) for key, x in scores.items()},
+            **{key: _compute_interval(data, x, data.proba) for key, x in scores.items()},
         },
     }
 
@@ -142,7 +145,7 @@ def _subtract_independent(first: Mapping[str, Any], other: Mapping[str, Any]) ->
     return {"value": value, "low": float(value - down), "high": float(value + up)}
 
 
-def _named(results: dict[str, Any]) -> dict[str, Any]:
+def _name_models(results: dict[str, Any]) -> dict[str, Any]:
     """Return the comparison with names of models that a page can show."""
     found = results["comparison"]
     names = dict(zip(found["models"], map(in_sentence, make_distinct(list(found["models"])))))
@@ -152,7 +155,7 @@ def _named(results: dict[str, Any]) -> dict[str, Any]:
 
 def write_headline(results: dict[str, Any]) -> str:
     """Return the headline: which models are better or worse calibrated than the first."""
-    found = _named(results)
+    found = _name_models(results)
     first = next(iter(found["models"]))
     sentences = []
     signs = _find_signs(found)
@@ -196,7 +199,7 @@ def _find_signs(found: dict[str, Any]) -> dict[str, int]:
 
 def write_explanation(results: dict[str, Any]) -> str:
     """Return sentences on log-losses (which also measure knowledge) and p-values."""
-    sentences, found = [], _named(results)
+    sentences, found = [], _name_models(results)
     for name, change in found["differences"].items():
         loss = change["log_loss"]
         if loss["low"] <= 0 <= loss["high"]:
@@ -204,7 +207,7 @@ def write_explanation(results: dict[str, Any]) -> str:
             continue
         how, sign = ("lower", -1) if loss["value"] < 0 else ("higher", 1)
         low, high = sorted(sign * loss[end] for end in ("low", "high"))
-        by = f"{number(abs(loss['value']))} ({number(low)} to {number(high)})"
+        by = f"{format_number(abs(loss['value']))} ({format_number(low)} to {format_number(high)})"
         sentences.append(f"The log-loss of {name} is {how} by {by}.")
     first = next(iter(found["models"]))
     for name, change in found["differences"].items():
@@ -219,12 +222,12 @@ def write_explanation(results: dict[str, Any]) -> str:
 
 def _format_pairs(pvalue: float) -> str:
     """Return a p-value as a percentage of pairs."""
-    return "fewer than 0.1 %" if pvalue < 0.001 else percent(pvalue)
+    return "fewer than 0.1 %" if pvalue < 0.001 else format_percent(pvalue)
 
 
 def make_document(results: dict[str, Any]) -> Document:
     """Return the page: a tile for every model, a table of measures and differences."""
-    found, method = _named(results), results["method"]
+    found, method = _name_models(results), results["method"]
     models = found["models"]
     sizes = [entry["overview"]["n_samples"] for entry in models.values()]
     size = count(sizes[0]) if found["paired"] else " and ".join(map(count, sizes))
@@ -247,7 +250,7 @@ def make_document(results: dict[str, Any]) -> Document:
         tiles=[
             Tile(
                 name,
-                number(entry["measures"][ERROR]["value"]),
+                format_number(entry["measures"][ERROR]["value"]),
                 f"calibration error. {entry['summary']['headline']}",
                 TONES.get(entry["summary"]["kind"], "bad"),
             )
@@ -263,5 +266,7 @@ def _make_table(found: dict[str, Any]) -> Table:
     models, differences = found["models"], found["differences"]
     header = ["", *models, *(f"{name} - {next(iter(models))}" for name in differences)]
     measured = [*(entry["measures"] for entry in models.values()), *differences.values()]
-    rows = [[text, *(with_interval(x[key]) for x in measured)] for key, text in MEASURES.items()]
+    rows = [
+        [text, *(format_with_interval(x[key]) for x in measured)] for key, text in MEASURES.items()
+    ]
     return Table(header, rows, "comparison")

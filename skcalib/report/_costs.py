@@ -15,18 +15,18 @@ from ..metrics._risk_model import Sample, estimate_smooth_residual, get_groups
 from ..plots import DecisionCurveDisplay
 from ..utils._proba import check_predictions
 from ._constants import FEW, LEVEL, N_RESAMPLES
-from ._data import ReportData, fraction, mean
+from ._data import ReportData, compute_mean, estimate_fraction
 from ._document import (
     NONE,
     Picture,
     Section,
     Table,
     Text,
+    format_interval,
+    format_number,
+    format_percent,
+    format_percent_interval,
     in_sentence,
-    interval,
-    number,
-    percent,
-    percent_interval,
 )
 
 if TYPE_CHECKING:
@@ -125,24 +125,24 @@ def compute_costs(data: ReportData) -> dict[str, Any] | None:
     if data.costs is not None:
         table = cost_summary(**given, costs=data.costs, confidence_level=LEVEL)
         found["costs"] = data.costs
-        found["rules"] = [dict(zip(_names(table), row)) for row in table.tolist()]
+        found["rules"] = [dict(zip(_list_names(table), row)) for row in table.tolist()]
     if data.of_one_class:
         given["confidence_level"] = LEVEL
         curve = decision_curve(**given)
-        found["curve"] = {name: curve[name] for name in _names(curve) if name != "model"}
+        found["curve"] = {name: curve[name] for name in _list_names(curve) if name != "model"}
     if data.act_above is not None:
         [row] = decision_curve(**given, thresholds=[data.act_above])
         acted, events = data.decided == 1, data.of_class(1)
         found["at"] = {
-            **dict(zip(_names(row), row.tolist())),
-            "fraction": mean(acted.astype(np.float64), data.weights),
-            "recall": fraction(acted, data.weights * events),
-            "precision": fraction(events[acted], data.weights[acted]),
+            **dict(zip(_list_names(row), row.tolist())),
+            "fraction": compute_mean(acted.astype(np.float64), data.weights),
+            "recall": estimate_fraction(acted, data.weights * events),
+            "precision": estimate_fraction(events[acted], data.weights[acted]),
         }
     return found
 
 
-def _names(table: Any) -> list[str]:
+def _list_names(table: Any) -> list[str]:
     return list(table.dtype.names)
 
 
@@ -152,7 +152,12 @@ def make_validation_section(results: dict[str, Any]) -> Section | None:
     if found is None:
         return None
     rows = [
-        [row["statistic"], number(row["value"]), interval(row), number(row["ideal"], 0)]
+        [
+            row["statistic"],
+            format_number(row["value"]),
+            format_interval(row),
+            format_number(row["ideal"], 0),
+        ]
         for row in found["table"]
     ]
     text = (
@@ -233,27 +238,28 @@ def _make_threshold_blocks(results: dict[str, Any]) -> list[Any]:
     at, name = found["at"], in_sentence(results["overview"]["classes"][1])
     chance = found["act_above"]
     text = (
-        f"Acting where the probability of class {name} is {number(chance, 4)} or more means that "
-        f"a false action costs {number(chance / (1 - chance), 2)} times what a right one gains."
+        f"Acting where the probability of class {name} is {format_number(chance, 4)} or more "
+        f"means that a false action costs {format_number(chance / (1 - chance), 2)} times what a "
+        "right one gains."
     )
     rows = [
-        ["samples acted on", percent(at["fraction"]), NONE],
+        ["samples acted on", format_percent(at["fraction"]), NONE],
         [
             "recall: of the class, acted on",
-            percent(at["recall"]["value"]),
+            format_percent(at["recall"]["value"]),
             _format_ends(at["recall"]),
         ],
         [
             "precision: of the actions, right",
-            percent(at["precision"]["value"]),
+            format_percent(at["precision"]["value"]),
             _format_ends(at["precision"]),
         ],
-        ["net benefit", number(at["net_benefit"]), interval(at)],
-        ["net benefit that the probabilities promise", number(at["predicted"]), NONE],
-        ["net benefit of acting on all", number(at["act_on_all"]), NONE],
+        ["net benefit", format_number(at["net_benefit"]), format_interval(at)],
+        ["net benefit that the probabilities promise", format_number(at["predicted"]), NONE],
+        ["net benefit of acting on all", format_number(at["act_on_all"]), NONE],
         [
             "actions avoided per sample, compared with acting on all",
-            number(at["interventions_avoided"]),
+            format_number(at["interventions_avoided"]),
             NONE,
         ],
     ]
@@ -269,7 +275,7 @@ def _make_threshold_blocks(results: dict[str, Any]) -> list[Any]:
 
 
 def _format_ends(fraction: dict[str, Any]) -> str:
-    text = percent_interval(fraction)
+    text = format_percent_interval(fraction)
     return text[text.index("(") + 1 : -1] if "(" in text else NONE
 
 
@@ -277,10 +283,10 @@ def _make_rule_blocks(found: dict[str, Any]) -> list[Any]:
     rows = [
         [
             in_sentence(row["rule"]),
-            number(row["cost"]),
-            interval(row),
-            number(row["predicted"]),
-            interval({"low": row["difference_low"], "high": row["difference_high"]}),
+            format_number(row["cost"]),
+            format_interval(row),
+            format_number(row["predicted"]),
+            format_interval({"low": row["difference_low"], "high": row["difference_high"]}),
         ]
         for row in found["rules"]
     ]

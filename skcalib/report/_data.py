@@ -20,7 +20,7 @@ from ..utils._labels import (
     draw_independent_rows,
     encode_groups,
 )
-from ..utils._numeric import binomial_interval, uniform_edges
+from ..utils._numeric import compute_binomial_interval, compute_uniform_edges
 from ..utils._output import warn
 from ..utils._proba import (
     LOSS_FLOOR,
@@ -30,7 +30,7 @@ from ..utils._proba import (
     label_log_loss,
 )
 from ._constants import FAR, LEVEL, MANY_SAMPLES, N_BINS, N_SAMPLED, NO_CHANCE, TOLERANCE
-from ._document import label, make_distinct, show_invisible
+from ._document import format_label, make_distinct, show_invisible
 
 
 def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
@@ -420,7 +420,7 @@ def check_sums(
         raise TypeError(
             f"accumulator must be a CalibrationAccumulator, got {type(total).__name__}."
         )
-    if total.norm != "l1" or not np.array_equal(total.edges_, uniform_edges(N_BINS)):
+    if total.norm != "l1" or not np.array_equal(total.edges_, compute_uniform_edges(N_BINS)):
         raise ValueError(
             f"accumulator must have {N_BINS} bins of equal width and the norm 'l1', those of "
             f"CalibrationAccumulator(), got {len(total.edges_) - 1} bins and {total.norm!r}."
@@ -476,7 +476,9 @@ def _read_groups(by: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, G
             raise ValueError(f"by must have distinct names, got {str(name)!r} twice.")
         labels, codes = encode_groups(values, n_samples, name="by")
         used, codes = np.unique(codes[kept], return_inverse=True)
-        shown = [label(x) for x in make_distinct([_name_group(x) for x in labels[used].tolist()])]
+        shown = [
+            format_label(x) for x in make_distinct([_name_group(x) for x in labels[used].tolist()])
+        ]
         read[str(name)] = Groups(shown, codes)
     return read or None
 
@@ -509,7 +511,7 @@ def count_effective(weights: NDArray[np.float64]) -> float:
     return float(weights.sum() ** 2 / (weights @ weights)) if weights.any() else 0.0
 
 
-def fraction(
+def estimate_fraction(
     of: NDArray[Any], weights: NDArray[np.float64], n_effective: float | None = None
 ) -> dict[str, float]:
     """Return a weighted fraction with the Clopper-Pearson interval of the effective number.
@@ -519,16 +521,16 @@ def fraction(
     total = weights.sum()
     value = min(float(weights @ of / total), 1.0) if total else float("nan")
     n = count_effective(weights) if n_effective is None else n_effective
-    low, high = binomial_interval(np.array([value]), np.array([n]), LEVEL)
+    low, high = compute_binomial_interval(np.array([value]), np.array([n]), LEVEL)
     return {"value": value, "low": float(low[0]), "high": float(high[0])}
 
 
-def mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def compute_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """Return the weighted mean."""
     return float(np.average(values, weights=weights)) if weights.sum() else float("nan")
 
 
-def mean_interval(
+def compute_mean_interval(
     x: NDArray[np.float64],
     weights: NDArray[np.float64],
     effect: float = 1.0,
@@ -539,7 +541,7 @@ def mean_interval(
 
     `effect` is the design effect of groups.
     """
-    n, center = count_effective(weights) / effect, mean(x, weights)
+    n, center = count_effective(weights) / effect, compute_mean(x, weights)
     if n <= 1:  # one sample has no spread
         return {"value": center, "low": -np.inf, "high": np.inf}
     variance = max((weights @ (x - center) ** 2) / weights.sum() * n / (n - 1), least)

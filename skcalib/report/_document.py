@@ -23,7 +23,7 @@ NONE = "-"
 PER_CENT = "\u00a0%"
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def format_number(value: float | None, digits: int = 3) -> str:
     """Return a number with fixed decimals; one that would round to 0 has one digit."""
     if value is None or math.isnan(value):
         return NONE
@@ -34,7 +34,7 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
-def percent(value: float | None, digits: int = 1) -> str:
+def format_percent(value: float | None, digits: int = 1) -> str:
     """Return a fraction in per cent; one below 1 is never shown as 100 %."""
     if value is None or math.isnan(value):
         return NONE
@@ -44,36 +44,36 @@ def percent(value: float | None, digits: int = 1) -> str:
     return text + PER_CENT
 
 
-def probability(value: float) -> str:
+def format_probability(value: float) -> str:
     """Return a probability with three decimals, or "<0.001"."""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def interval(value: Mapping[str, Any], digits: int = 3) -> str:
+def format_interval(value: Mapping[str, Any], digits: int = 3) -> str:
     """Return the ends of an interval."""
     if math.isnan(value["low"]):
         return NONE
-    return f"{number(value['low'], digits)} to {number(value['high'], digits)}"
+    return f"{format_number(value['low'], digits)} to {format_number(value['high'], digits)}"
 
 
-def with_interval(value: Mapping[str, Any]) -> str:
+def format_with_interval(value: Mapping[str, Any]) -> str:
     """Return a number and its interval."""
-    return f"{number(value['value'])} ({interval(value)})"
+    return f"{format_number(value['value'])} ({format_interval(value)})"
 
 
-def percent_interval(value: Mapping[str, Any]) -> str:
+def format_percent_interval(value: Mapping[str, Any]) -> str:
     """Return a fraction in per cent with its interval."""
     if math.isnan(value["value"]):
         return NONE
     low, high = 100 * value["low"], 100 * value["high"]
-    return f"{percent(value['value'])} ({number(low, 1)}-{number(high, 1)})"
+    return f"{format_percent(value['value'])} ({format_number(low, 1)}-{format_number(high, 1)})"
 
 
-def threshold(value: float | None) -> str:
+def format_threshold(value: float | None) -> str:
     """Return a confidence with four decimals, or as "1 - 2e-06" if it would round to 1."""
     if value is not None and 0 < 1 - value < 5e-5:
         return f"1 - {1 - value:.1g}"
-    return number(value, 4)
+    return format_number(value, 4)
 
 
 def count(value: float) -> str:
@@ -94,7 +94,7 @@ _ISOLATED = re.compile("\u2068([^\u2066-\u2069]*)\u2069")
 def show_invisible(text: str) -> str:
     """Return text with invisible characters replaced by their codes.
 
-    The marks of :func:`isolated` are kept.
+    The marks of :func:`isolate` are kept.
     """
     pieces = map(_show_hidden, _ISOLATED.split(text))
     return "".join(f"\u2068{x}\u2069" if k % 2 else x for k, x in enumerate(pieces))
@@ -108,7 +108,7 @@ def _show_hidden(text: str) -> str:
     )
 
 
-def label(value: Any) -> str:
+def format_label(value: Any) -> str:
     """Return a label or name as one visible line that differs from that of every other name.
 
     Spaces that a page would drop also become codes: at either end, after another space, of unusual
@@ -122,7 +122,7 @@ def label(value: Any) -> str:
     return text or "''"
 
 
-def isolated(name: str) -> str:
+def isolate(name: str) -> str:
     """Return a name for a sentence; a right-to-left name gets isolating marks."""
     turns = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)
     return f"\u2068{name}\u2069" if turns else name
@@ -130,7 +130,7 @@ def isolated(name: str) -> str:
 
 def in_sentence(value: Any) -> str:
     """Return a label or a name for a sentence or a table."""
-    return isolated(label(value))
+    return isolate(format_label(value))
 
 
 def make_distinct(names: Sequence[Any]) -> list[Any]:
@@ -142,12 +142,12 @@ def make_distinct(names: Sequence[Any]) -> list[Any]:
     forms = [unicodedata.normalize("NFC", x) if isinstance(x, str) else x for x in names]
     times = Counter(forms)
     return [
-        "".join(map(_beyond_ascii, x)) if times[form] > 1 and x != form else x
+        "".join(map(_is_beyond_ascii, x)) if times[form] > 1 and x != form else x
         for x, form in zip(names, forms)
     ]
 
 
-def _beyond_ascii(letter: str) -> str:
+def _is_beyond_ascii(letter: str) -> str:
     return letter if letter.isascii() else _make_code(letter)
 
 
@@ -156,16 +156,16 @@ def _make_code(letter: str) -> str:
     return escaped if escaped != letter else f"\\x{ord(letter):02x}"
 
 
-def points(value: float) -> str:
+def format_points(value: float) -> str:
     """Return a difference of fractions in percentage points."""
-    shown = f"{100 * value:.0f}" if round(100 * value, 1) >= 10 else number(100 * value, 1)
+    shown = f"{100 * value:.0f}" if round(100 * value, 1) >= 10 else format_number(100 * value, 1)
     return f"{shown} point" + ("" if shown in ("1", "1.0") else "s")
 
 
 def format_means(predicted: float, observed: Mapping[str, float]) -> tuple[str, str, str]:
     """Return prediction, observation and range in per cent, with enough decimals to differ."""
     for digits in range(3):
-        ends = [number(100 * observed[end], digits) for end in ("value", "low", "high")]
+        ends = [format_number(100 * observed[end], digits) for end in ("value", "low", "high")]
         text = f"{100 * predicted:.{digits}f}"
         if text not in ends:
             break
@@ -407,21 +407,21 @@ def as_markdown(report: Any) -> str:
 
 def _make_block(block: Any) -> list[str]:
     if isinstance(block, Table):
-        return [_table(block)]
+        return [_write_table(block)]
     if isinstance(block, Text):
         return [escape(block.text, first=True)]
     if isinstance(block, Samples):
-        return [f"### {escape(block.caption)}", _samples(block)]
+        return [f"### {escape(block.caption)}", _write_samples(block)]
     return [f"```python\n{block.text}\n```"] if isinstance(block, Code) else []
 
 
-def _table(table: Table) -> str:
+def _write_table(table: Table) -> str:
     rule = ["---", *["---:"] * (len(table.header) - 1)]
     lines = [[escape(cell) or " " for cell in row] for row in (table.header, *table.rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (lines[0], rule, *lines[1:]))
 
 
-def _samples(samples: Samples) -> str:
+def _write_samples(samples: Samples) -> str:
     lines = []
     for entry in samples.entries:
         text = f"{escape(entry['text'])}; " if "text" in entry else ""

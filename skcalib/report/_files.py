@@ -511,7 +511,7 @@ def _as_row(cell: Any) -> dict[str, float] | None:
     """
     try:
         if isinstance(cell, str):
-            cell = _parsed(cell)
+            cell = _parse_cell(cell)
         if isinstance(cell, np.ndarray):
             cell = cell.tolist()
         if isinstance(cell, dict) and isinstance(cell.get("values"), list | tuple | np.ndarray):
@@ -528,7 +528,7 @@ def _as_row(cell: Any) -> dict[str, float] | None:
         return None
 
 
-def _parsed(text: str) -> Any:
+def _parse_cell(text: str) -> Any:
     """Return the list or mapping of a cell, written as JSON, Python, numpy, torch or Spark do."""
     text = text.strip()
     if "{" in text:

@@ -13,8 +13,18 @@ from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
 from ..utils._estimators import Folds, fit_clone, predict_columns
 from ._constants import FEWEST_TO_CALIBRATE, MANY_NUMBERS, N_BINS, N_FOLDS
-from ._data import ReportData, mean, mean_interval
-from ._document import NONE, Advice, Code, Section, Table, Text, number, percent, with_interval
+from ._data import ReportData, compute_mean, compute_mean_interval
+from ._document import (
+    NONE,
+    Advice,
+    Code,
+    Section,
+    Table,
+    Text,
+    format_number,
+    format_percent,
+    format_with_interval,
+)
 
 # In nats: a smaller difference of log-losses is rounding.
 ROUNDING = 1e-9
@@ -80,7 +90,7 @@ def _knows_labels(data: ReportData) -> bool:
     of_class = np.column_stack([data.of_class(k) for k in range(len(data.classes))])
     frequency = data.weights @ of_class / data.weights.sum()
     gain = data.per_sample(data.proba) - data.proba @ frequency
-    return mean_interval(gain, data.weights, data.effect(gain), level=0.9)["low"] > 0
+    return compute_mean_interval(gain, data.weights, data.effect(gain), level=0.9)["low"] > 0
 
 
 def _calibrate_out_of_fold(calibrator: Any, data: ReportData, folds: Folds) -> NDArray[Any]:
@@ -117,10 +127,10 @@ def _score_calibrator(
     losses = data.log_loss(proba)
     return {
         "name": name,
-        "accuracy": mean(correct.astype(np.float64), data.weights),
+        "accuracy": compute_mean(correct.astype(np.float64), data.weights),
         "expected_calibration_error": expected_calibration_error(**predictions, n_bins=N_BINS),
-        "log_loss": mean(losses, data.weights),
-        "log_loss_difference": mean_interval(
+        "log_loss": compute_mean(losses, data.weights),
+        "log_loss_difference": compute_mean_interval(
             losses - before, data.weights, data.effect(losses - before)
         ),
     }
@@ -149,7 +159,7 @@ def advise(results: dict[str, Any]) -> Advice:
         return Advice("No calibrator was tried", f": {found['reason']}.")
     before, after = found["table"][:2]
     scores = ", ".join(
-        f"{what} from {number(before[score])} to {number(after[score])}"
+        f"{what} from {format_number(before[score])} to {format_number(after[score])}"
         for score, what in (
             ("log_loss", "log-loss"),
             ("expected_calibration_error", "calibration error"),
@@ -189,13 +199,16 @@ def make_section(results: dict[str, Any]) -> Section:
     if found["table"] is None:
         text = f"Calibrators were not compared: {found['reason']}."
         return Section("What would help?", [Text(text)])
-    differences = [NONE, *(with_interval(e["log_loss_difference"]) for e in found["table"][1:])]
+    differences = [
+        NONE,
+        *(format_with_interval(e["log_loss_difference"]) for e in found["table"][1:]),
+    ]
     rows = [
         [
             entry["name"],
-            percent(entry["accuracy"]),
-            number(entry["expected_calibration_error"]),
-            number(entry["log_loss"]),
+            format_percent(entry["accuracy"]),
+            format_number(entry["expected_calibration_error"]),
+            format_number(entry["log_loss"]),
             difference,
         ]
         for entry, difference in zip(found["table"], differences)

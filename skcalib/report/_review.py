@@ -159,7 +159,7 @@ class LabelReviewPage:
         others = [
             of for of in (texts, X if images is None and texts is None else None) if of is not None
         ]
-        names = _names(X, images, texts)
+        names = _name_samples(X, images, texts)
         drawn = np.isin(rows, np.concatenate([rows[:0], *finder.draws_]))
         given, suggested = (
             encode(finder.issues_[name][rows], finder.classes_).tolist()
@@ -283,7 +283,7 @@ def _choose_rows(finder: LabelIssueFinder, positions: Any, n_samples: int) -> ND
     return rows.astype(np.intp)
 
 
-def _names(*containers: Any) -> Any:
+def _name_samples(*containers: Any) -> Any:
     """Return names of the samples: an index other than 0, 1, ..., or names of files."""
     index = get_row_index(*containers)
     if index is not None and not np.array_equal(index, np.arange(len(index))):

@@ -27,7 +27,16 @@ from ..utils._output import (
 )
 from ._constants import FEWEST_OF_PART, MANY_FEATURES
 from ._data import ReportData
-from ._document import Samples, Section, Text, count, in_sentence, number, percent, probability
+from ._document import (
+    Samples,
+    Section,
+    Text,
+    count,
+    format_number,
+    format_percent,
+    format_probability,
+    in_sentence,
+)
 
 N_SHOWN = 12
 # Longest edge of a picture in pixels; smaller images are kept, and the browser enlarges them.
@@ -139,12 +148,14 @@ def make_section(results: dict[str, Any]) -> Section:
     hardest, issues = results["hardest"], results["issues"]
     entries = []
     for entry in hardest["table"]:
-        predicted = f"{in_sentence(entry['predicted'])} ({percent(entry['confidence'])})"
-        chosen = "" if entry["soft_label"] is None else f" ({percent(entry['soft_label'], 0)})"
+        predicted = f"{in_sentence(entry['predicted'])} ({format_percent(entry['confidence'])})"
+        chosen = (
+            "" if entry["soft_label"] is None else f" ({format_percent(entry['soft_label'], 0)})"
+        )
         answer = f"label {in_sentence(entry['label'])}{chosen}, predicted {predicted}"
         if results["overview"].get("of_answers"):
-            answer = f"{entry['label']}{chosen}, confidence {percent(entry['confidence'])}"
-        lines = [answer, f"difficulty {number(entry['difficulty'], 2)}"]
+            answer = f"{entry['label']}{chosen}, confidence {format_percent(entry['confidence'])}"
+        lines = [answer, f"difficulty {format_number(entry['difficulty'], 2)}"]
         entries.append({**entry, "lines": lines})
     blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_make_issue_blocks(issues)]
     return Section("Which samples, which labels?", blocks)
@@ -155,7 +166,7 @@ def _make_issue_blocks(issues: dict[str, Any]) -> list[Any]:
         return [Text(f"Labels were not assessed: {issues['reason']}.", note=True)]
     low, high = issues["noise_rate_interval"]
     rate = Text(
-        f"By {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
+        f"By {issues['source']}, {format_percent(issues['noise_rate'])} of the labels are wrong "
         f"({100 * low:.1f} to {100 * high:.1f}). Labels that people got wrong on hard samples are "
         "not all among them."
     )
@@ -167,7 +178,8 @@ def _make_issue_blocks(issues: dict[str, Any]) -> list[Any]:
             "lines": [
                 f"label {in_sentence(entry['label'])}, "
                 f"suggested {in_sentence(entry['suggested_label'])}",
-                f"probability that the label is right: {probability(entry['p_label_correct'])}",
+                "probability that the label is right: "
+                + format_probability(entry["p_label_correct"]),
             ],
         }
         for entry in issues["table"]

@@ -22,7 +22,7 @@ from ..metrics import (
     risk_coverage_curve,
 )
 from ..plots import ReliabilityDisplay, RiskCoverageDisplay
-from ..selection._risk_control import risk_control
+from ..selection._risk_control import control_risk
 from ..utils._arrays import check_has, check_readable
 from ..utils._labels import find_positions
 from ..utils._proba import as_two_columns
@@ -37,7 +37,7 @@ from ._constants import (
     N_RISKS,
     RISKS,
 )
-from ._data import ReportData, count_effective, fraction, mean, thin_curve
+from ._data import ReportData, compute_mean, count_effective, estimate_fraction, thin_curve
 from ._document import (
     NONE,
     Chart,
@@ -46,13 +46,13 @@ from ._document import (
     Table,
     Text,
     count,
+    format_interval,
+    format_label,
+    format_number,
+    format_percent,
+    format_percent_interval,
+    format_threshold,
     in_sentence,
-    interval,
-    label,
-    number,
-    percent,
-    percent_interval,
-    threshold,
 )
 from ._tests import make_chart_rows, make_test_table
 
@@ -77,9 +77,9 @@ def _compute_class(data: ReportData, k: int) -> dict[str, Any]:
         "label": data.label(k),
         "n_samples": round(float(labeled.sum())),
         "n_predicted": int(answered.sum()),
-        "recall": fraction(answered, data.weights * labeled),
-        "precision": fraction(labeled[answered], data.weights[answered]),
-        "mean_confidence": mean(
+        "recall": estimate_fraction(answered, data.weights * labeled),
+        "precision": estimate_fraction(labeled[answered], data.weights[answered]),
+        "mean_confidence": compute_mean(
             data.proba[answered, k].astype(np.float64), data.weights[answered]
         ),
         "most_confused_with": _find_most_confused(data, k, data.weights * labeled),
@@ -137,10 +137,12 @@ def make_classes_section(results: dict[str, Any]) -> Section | None:
             [
                 in_sentence(entry["label"]),
                 count(entry["n_samples"]),
-                percent(entry["recall"]["value"]),
-                percent_interval(entry["precision"]),
-                percent(entry["mean_confidence"]),
-                f"{in_sentence(other['label'])} ({percent(other['fraction'])})" if other else NONE,
+                format_percent(entry["recall"]["value"]),
+                format_percent_interval(entry["precision"]),
+                format_percent(entry["mean_confidence"]),
+                f"{in_sentence(other['label'])} ({format_percent(other['fraction'])})"
+                if other
+                else NONE,
             ]
         )
     note = (
@@ -152,7 +154,7 @@ def make_classes_section(results: dict[str, Any]) -> Section | None:
         name = in_sentence(results["overview"]["classes"][1])
         note += (
             f" An answer is class {name} from a probability of "
-            f"{number(acting['act_above'], 4)} on."
+            f"{format_number(acting['act_above'], 4)} on."
         )
     left = len(results["classes"]) - N_ROWS
     if left > 0:
@@ -177,13 +179,13 @@ def make_groups_section(results: dict[str, Any]) -> Section | None:
 
 def compute_overview(data: ReportData) -> dict[str, Any]:
     """Return number of samples and classes, accuracy, mean confidence, overconfidence."""
-    confidence = mean(data.confidence, data.weights)
-    accuracy = fraction(data.correct, data.weights, _count_independent(data))
+    confidence = compute_mean(data.confidence, data.weights)
+    accuracy = estimate_fraction(data.correct, data.weights, _count_independent(data))
     sums = data.sums("answers")
     if sums is not None:
         total, predicted, right = sums[0].sum(axis=1)
         weights = np.array([right, total - right])
-        accuracy = fraction(np.array([True, False]), weights, data.n_samples)
+        accuracy = estimate_fraction(np.array([True, False]), weights, data.n_samples)
         confidence = predicted / total
     count = np.array([data.weights @ data.of_class(k) for k in range(len(data.classes))])
     return {
@@ -206,7 +208,9 @@ def compute_overview(data: ReportData) -> dict[str, Any]:
 
 def _count_independent(data: ReportData) -> float:
     """Return the effective number of independent answers, with weights and groups."""
-    weighted = data.weights * (data.correct - mean(data.correct.astype(np.float64), data.weights))
+    weighted = data.weights * (
+        data.correct - compute_mean(data.correct.astype(np.float64), data.weights)
+    )
     return count_effective(data.weights) / data.effect(weighted)
 
 
@@ -283,7 +287,7 @@ def make_trust_section(results: dict[str, Any]) -> Section:
     rows, notes = [], []
     for view, found in results["calibration"]["views"].items():
         error, what = found["errors"]["expected_calibration_error"], _name_view(view, results)
-        rows.append([f"of the {what}", number(error["value"]), interval(error)])
+        rows.append([f"of the {what}", format_number(error["value"]), format_interval(error)])
         if not error["low"] <= error["value"] <= error["high"]:
             sentence = (
                 f"The expected calibration error of the {what} lies outside its interval, which "
@@ -323,7 +327,7 @@ def make_diagram(results: dict[str, Any], view: str | None = None) -> Picture:
         np.array(found["histogram"]["edges"]),
         band=(points["lower"], points["upper"]),
         kind="isotonic",
-        pos_label=label(results["overview"]["classes"][1]) if positive else None,
+        pos_label=format_label(results["overview"]["classes"][1]) if positive else None,
     )
     return Picture(lambda ax: display.plot(ax=ax), TRUST_SIZE, caption)
 
@@ -358,7 +362,7 @@ def _compute_thresholds(data: ReportData, risks: list[float]) -> list[dict[str, 
     found = []
     for risk in risks:
         confidence = data.confidence
-        kept = risk_control(
+        kept = control_risk(
             confidence, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups
         )
         answered = confidence > kept.threshold
@@ -397,8 +401,8 @@ def make_selective_section(results: dict[str, Any]) -> Section:
     if blocks:
         note = (
             "With each threshold, the limit holds on new samples of the same kind with "
-            f"{percent(LEVEL, 0)} certainty; skcalib.selection.SelectiveClassifier finds it. A "
-            "threshold that is read off the curve breaks its limit about half the time."
+            f"{format_percent(LEVEL, 0)} certainty; skcalib.selection.SelectiveClassifier finds "
+            "it. A threshold that is read off the curve breaks its limit about half the time."
         )
         blocks.append(Text(note, note=True))
     caption = (
@@ -418,10 +422,10 @@ def make_selective_section(results: dict[str, Any]) -> Section:
 def _make_threshold_table(selective: dict[str, Any], above: str) -> list[Any]:
     rows = [
         [
-            percent(entry["risk"]),
-            percent(entry["coverage"]) if entry["kept"] else "not promised",
-            threshold(entry["threshold"]),
-            percent(entry["error_rate"]) if entry["kept"] else NONE,
+            format_percent(entry["risk"]),
+            format_percent(entry["coverage"]) if entry["kept"] else "not promised",
+            format_threshold(entry["threshold"]),
+            format_percent(entry["error_rate"]) if entry["kept"] else NONE,
         ]
         for entry in selective["table"]
     ]
@@ -494,7 +498,7 @@ def _measure_labels(
             "low": max(low - margins[0], 0.0),
             "high": min(high + margins[1], 1.0),
         },
-        "accuracy": {"value": mean(right.astype(np.float64), data.weights)},
+        "accuracy": {"value": compute_mean(right.astype(np.float64), data.weights)},
     }
 
 
@@ -505,15 +509,15 @@ def make_wrong_label_section(results: dict[str, Any]) -> Section | None:
         return None
     given, allowed = found["as_given"], found["allowed_for"]
     low, high = (100 * end for end in found["noise_rate_interval"])
-    rate = percent(found["noise_rate"])
+    rate = format_percent(found["noise_rate"])
     text = (
-        f"After allowing for {rate} wrong labels ({number(low, 1)} to {number(high, 1)}), the "
-        f"probabilities are off by {percent_interval(allowed['error'])}, under the labels as they "
-        "are by "
-        f"{percent_interval(given['error'])}."
+        f"After allowing for {rate} wrong labels ({format_number(low, 1)} to "
+        f"{format_number(high, 1)}), the probabilities are off by "
+        f"{format_percent_interval(allowed['error'])}, under the labels as they are by "
+        f"{format_percent_interval(given['error'])}."
     )
     rows = [
-        [name, percent_interval(part["error"]), percent(part["accuracy"]["value"])]
+        [name, format_percent_interval(part["error"]), format_percent(part["accuracy"]["value"])]
         for name, part in (("labels as given", given), ("allowing for wrong ones", allowed))
     ]
     note = (
@@ -671,7 +675,7 @@ def make_method_section(results: dict[str, Any]) -> Section:
         ["samples", count(results["overview"]["n_samples"])],
         ["SHA-256 of probabilities and labels", method["data_sha256"]],
         ["bins", str(method["n_bins"])],
-        ["level of intervals", percent(method["confidence_level"], 0)],
+        ["level of intervals", format_percent(method["confidence_level"], 0)],
         ["resamples", str(method["n_resamples"])],
         ["folds", str(method["n_folds"])],
         ["random_state", str(method["random_state"])],

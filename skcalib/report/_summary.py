@@ -15,13 +15,13 @@ from ._document import (
     Section,
     Tile,
     count,
+    format_interval,
+    format_number,
+    format_percent,
+    format_points,
+    format_threshold,
     in_sentence,
-    interval,
-    isolated,
-    number,
-    percent,
-    points,
-    threshold,
+    isolate,
 )
 from ._tests import (
     GroupTest,
@@ -93,11 +93,11 @@ def _make_error_tile(results: dict[str, Any]) -> Tile:
     if overall.calibrated:
         answer, tone = "yes", "good"
     if overall.negligible:
-        answer, tone = f"within {points(overall.max_undetected_error)}", "good"
+        answer, tone = f"within {format_points(overall.max_undetected_error)}", "good"
     low, high = (100 * error[end] for end in ("low", "high"))
     detail = (
-        f"calibration error {points(error['value'])}, 99 % interval {number(low, 1)} to "
-        f"{number(high, 1)}; "
+        f"calibration error {format_points(error['value'])}, 99 % interval "
+        f"{format_number(low, 1)} to {format_number(high, 1)}; "
         f"{count_models(overall.pvalue)} are as far off by chance"
     )
     return Tile("Are the numbers believable?", answer, detail, tone)
@@ -120,23 +120,23 @@ def _make_parts_tile(tested: list[GroupTest]) -> Tile:
         return Tile(question, f"no: {len(relevant)} of {len(parts)} {kinds} off", detail, "bad")
     if undecided:
         who = count_undecided(len(undecided), len(parts), kinds)
-        limit = points(max(part.tolerance for part in undecided))
+        limit = format_points(max(part.tolerance for part in undecided))
         detail = f"{who} too few samples: an error above {limit} could hide"
         return Tile(question, "unclear", detail, "open")
     worst = max(part.max_undetected_error for part in parts)
-    return Tile(question, "yes", f"no average is off by more than {points(worst)}", "good")
+    return Tile(question, "yes", f"no average is off by more than {format_points(worst)}", "good")
 
 
 def _make_accuracy_tile(overview: dict[str, Any]) -> Tile:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
-    detail = f"99 % interval {number(low, 1)} to {number(high, 1)}"
+    detail = f"99 % interval {format_number(low, 1)} to {format_number(high, 1)}"
     if not overview.get("of_answers"):
         detail += (
             f"; always answering {in_sentence(largest['label'])} is right "
-            f"{percent(largest['value'])} of the time"
+            f"{format_percent(largest['value'])} of the time"
         )
-    return Tile("How often is it right?", percent(accuracy["value"]), detail)
+    return Tile("How often is it right?", format_percent(accuracy["value"]), detail)
 
 
 def _choose_selective(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -150,22 +150,22 @@ def _make_declining_tile(results: dict[str, Any]) -> Tile:
     promise = selective["promise"]
     if promise is None:
         detail = "of all samples; declining promises no lower error rate here"
-        return Tile("How often is it wrong?", percent(selective["error_rate"]), detail)
+        return Tile("How often is it wrong?", format_percent(selective["error_rate"]), detail)
     first = "Once calibrated, if" if calibrated else "If"
     question = f"{first} it may decline, at most {_format_rate(promise['risk'])} wrong"
     if promise["kept"]:
         detail = (
             f"of the samples: those with a {calibrated}confidence above "
-            f"{threshold(promise['threshold'])}. "
-            f"Kept on new samples of the same kind, with {percent(LEVEL, 0)} certainty"
+            f"{format_threshold(promise['threshold'])}. "
+            f"Kept on new samples of the same kind, with {format_percent(LEVEL, 0)} certainty"
         )
-        return Tile(question, f"{percent(promise['coverage'], 0)} answered", detail)
+        return Tile(question, f"{format_percent(promise['coverage'], 0)} answered", detail)
     detail = "the samples are too few to show that a threshold keeps this limit on new ones"
     return Tile(question, "not promised", detail)
 
 
 def _format_rate(risk: float) -> str:
-    return percent(risk, 0 if risk >= 0.01 else 1)
+    return format_percent(risk, 0 if risk >= 0.01 else 1)
 
 
 def _list_advice(results: dict[str, Any]) -> list[Advice | None]:
@@ -241,7 +241,7 @@ def _advise_on_small_groups(tested: list[GroupTest]) -> list[Advice]:
         if max(sizes) < FEWEST_OF_PART <= overall.n_samples / 2:
             found.append(
                 Advice(
-                    f"Join the values of {isolated(str(column))}",
+                    f"Join the values of {isolate(str(column))}",
                     f": none of its {count(len(sizes))} groups has {FEWEST_OF_PART} samples. Bin "
                     "numbers, for example by pandas.qcut; where the values say which samples "
                     "belong together, pass them as groups instead of by.",
@@ -265,7 +265,7 @@ def _advise_on_size(results: dict[str, Any]) -> Advice | None:
     return Advice(
         f"Collect more samples before you rely on {what}",
         f": if the probabilities are right, about {count(float(f'{needed:.2g}'))} samples instead "
-        f"of {count(least.n_samples)} show it, with probability {number(FOUND, 1)}.",
+        f"of {count(least.n_samples)} show it, with probability {format_number(FOUND, 1)}.",
     )
 
 
@@ -293,10 +293,11 @@ def _advise_on_declining(results: dict[str, Any]) -> Advice | None:
     then = "Then decline" if calibrated else "Decline"
     found = " One half calibrated, the other gave the threshold." if calibrated else ""
     return Advice(
-        f"{then} below a {calibrated}confidence of {threshold(promise['threshold'])}",
+        f"{then} below a {calibrated}confidence of {format_threshold(promise['threshold'])}",
         f" to be wrong in at most {_format_rate(promise['risk'])} of the answers, with "
-        f"{percent(LEVEL, 0)} certainty, instead of {percent(selective['error_rate'])}; "
-        f"{percent(promise['coverage'], 0)} of the samples are answered then.{found}",
+        f"{format_percent(LEVEL, 0)} certainty, instead of "
+        f"{format_percent(selective['error_rate'])}; "
+        f"{format_percent(promise['coverage'], 0)} of the samples are answered then.{found}",
     )
 
 
@@ -311,6 +312,6 @@ def _advise_on_labels(issues: dict[str, Any]) -> Advice:
     n = issues["n_issues"]
     return Advice(
         f"Check {count(n)} suspected label{'s' if n > 1 else ''}",
-        f": by {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
-        f"({interval({'low': 100 * low, 'high': 100 * high}, 1)}). Shown below.",
+        f": by {issues['source']}, {format_percent(issues['noise_rate'])} of the labels are wrong "
+        f"({format_interval({'low': 100 * low, 'high': 100 * high}, 1)}). Shown below.",
     )

@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from ..metrics import calibration_test
-from ..metrics._groupwise import holm
-from ..metrics._intervals import mean_range, mean_test
-from ..utils._numeric import bin_index, quantile_edges, uniform_edges
+from ..metrics._groupwise import correct_by_holm
+from ..metrics._intervals import compute_mean_pvalue, compute_mean_range
+from ..utils._numeric import bin_index, compute_quantile_edges, compute_uniform_edges
 from ._constants import FEW, FOUND, LEVEL, MOST_DRAWS, N_BINS, N_RESAMPLES, OF_RARE, SOUGHT
-from ._data import ReportData, mean
+from ._data import ReportData, compute_mean
 from ._document import (
     NONE,
     PER_CENT,
     Table,
     Text,
     count,
+    format_label,
     format_means,
+    format_number,
+    format_points,
+    format_probability,
     in_sentence,
-    isolated,
-    label,
-    number,
-    points,
-    probability,
+    isolate,
 )
 
 # The family-wise error rate of the whole page.
@@ -156,7 +156,7 @@ def run_group_tests(data: ReportData) -> list[GroupTest]:
     tested = [overall, *_test_groups(data, level_fraction), *_test_classes(data, level_fraction)]
     pvalues = np.array([len(x.tests) * min(test.pvalue for test in x.tests) for x in tested])
     level_fractions = np.array([whole, *[level_fraction] * n_parts])
-    for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), level_fractions)):
+    for entry, pvalue in zip(tested, correct_by_holm(np.minimum(pvalues, 1), level_fractions)):
         entry.pvalue, entry.significant = float(pvalue), bool(pvalue <= ALPHA)
     return tested
 
@@ -191,12 +191,12 @@ def _describe_power(power: dict[str, Any]) -> str:
     """Return the power of the test of an average as a sentence."""
     where = "" if power["where"] == "overall" else f" {power['where']}"
     text = (
-        f"An error of {points(power['error'])} on average{where} would be found here with "
-        f"probability {number(power['probability'], 2)}"
+        f"An error of {format_points(power['error'])} on average{where} would be found here with "
+        f"probability {format_number(power['probability'], 2)}"
     )
     if power["probability"] >= FOUND:
         return f"{text}."
-    return f"{text}; with {count(power['n_samples_for_most'])} samples, {number(FOUND, 1)}."
+    return f"{text}; with {count(power['n_samples_for_most'])} samples, {format_number(FOUND, 1)}."
 
 
 def _find_gain(recommendation: dict[str, Any] | None) -> dict[str, float] | None:
@@ -209,7 +209,7 @@ def _find_gain(recommendation: dict[str, Any] | None) -> dict[str, float] | None
 
 def _test_groups(data: ReportData, level_fraction: float) -> list[GroupTest]:
     return [
-        _test_members(data, "group", name, groups.codes == g, level_fraction, label(column))
+        _test_members(data, "group", name, groups.codes == g, level_fraction, format_label(column))
         for column, groups in (data.by or {}).items()
         for g, name in enumerate(groups.names)
     ]
@@ -265,20 +265,20 @@ def _test_mean(
     """Test the mean prediction of some samples against their mean outcome."""
     weight = None if data.weight is None else data.weight[members]
     effect = data.effect(outcome[members] - proba[members], members)
-    low, high = mean_range(
+    low, high = compute_mean_range(
         outcome[members], proba[members], weight, 1 - ALPHA * level_fraction, effect
     )
     predicted, weights = proba[members].astype(np.float64), data.weights[members]
     variance = effect * (weights**2 @ (predicted * (1 - predicted)))
     return MeanTest(
         of=of,
-        predicted=mean(predicted, weights),
+        predicted=compute_mean(predicted, weights),
         observed={
-            "value": mean(outcome[members].astype(np.float64), weights),
+            "value": compute_mean(outcome[members].astype(np.float64), weights),
             "low": low,
             "high": high,
         },
-        pvalue=mean_test(outcome[members], proba[members], weight, effect),
+        pvalue=compute_mean_pvalue(outcome[members], proba[members], weight, effect),
         standard_error=float(np.sqrt(variance) / weights.sum()),
         level=ALPHA * level_fraction,
     )
@@ -296,12 +296,12 @@ def _use_sums(
     (size, predicted, outcomes), count = sums
     proba, outcome, n = np.clip(predicted / size, 0, 1), outcomes / size, size.sum()
     weight = size / count  # of every sample of a bin
-    low, high = mean_range(outcome, proba, weight, 1 - test.level, count=count)
+    low, high = compute_mean_range(outcome, proba, weight, 1 - test.level, count=count)
     return MeanTest(
         of=test.of,
         predicted=float(predicted.sum() / n),
         observed={"value": float(outcomes.sum() / n), "low": low, "high": high},
-        pvalue=mean_test(outcome, proba, weight, count=count),
+        pvalue=compute_mean_pvalue(outcome, proba, weight, count=count),
         standard_error=float(np.sqrt(size * weight @ (proba * (1 - proba))) / n),
         level=test.level,
     )
@@ -324,7 +324,10 @@ def _test_ranges(
     rows = np.flatnonzero(members)
     predicted, parts = proba[rows].astype(np.float64), []
     weight = None if data.weight is None else data.weight[rows]
-    for edges in (uniform_edges(N_BINS), quantile_edges(predicted, N_BINS, weight)):
+    for edges in (
+        compute_uniform_edges(N_BINS),
+        compute_quantile_edges(predicted, N_BINS, weight),
+    ):
         index = bin_index(predicted, edges)
         bins = np.unique(index)
         parts += [index == b for b in bins] + [index > b for b in bins[:-1]]
@@ -343,7 +346,7 @@ def _compute_mean_pvalue(
 ) -> float:
     weight = None if data.weight is None else data.weight[rows]
     effect = data.effect(outcome[rows] - proba[rows], rows)
-    return mean_test(outcome[rows], proba[rows], weight, effect)
+    return compute_mean_pvalue(outcome[rows], proba[rows], weight, effect)
 
 
 def _test_error(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
@@ -384,7 +387,7 @@ def _test_classes(data: ReportData, level_fraction: float) -> list[GroupTest]:
         tests = [_test_mean(data, of, *kinds[of], of_test) for of in kinds]
         tests += [_test_ranges(sample, of, *parts[of], of_test) for of in with_ranges]
         n_samples = int((data.predicted == k).sum()) or len(data.codes)
-        found.append(GroupTest("class", label(data.label(k)), n_samples, tests, code=k))
+        found.append(GroupTest("class", format_label(data.label(k)), n_samples, tests, code=k))
     return found
 
 
@@ -471,7 +474,7 @@ def _write_summary(
     overall, *parts = tested
     relevant = sorted((part for part in parts if part.relevant), key=lambda part: part.pvalue)
     undecided = [part for part in parts if part.undecided]
-    largest = points(overall.max_undetected_error)
+    largest = format_points(overall.max_undetected_error)
     where = "" if len(data.classes) == 2 else " of the predicted class"
     if kind == "ignorant":
         headline = "The model shows no knowledge of these labels: "
@@ -487,7 +490,7 @@ def _write_summary(
             f"Overall {some}, but do not trust the model for {names} ({_format_error(relevant)})."
         )
     elif kind == "negligible":
-        most = points(max(x.max_undetected_error for x in tested if x.significant))
+        most = format_points(max(x.max_undetected_error for x in tested if x.significant))
         headline = "The probabilities are off by more than chance, "
         headline += f"but by no more than {most} on average."
     elif kind == "gain":
@@ -511,7 +514,8 @@ def _write_summary(
 def _describe_change(gain: dict[str, float] | None) -> str:
     if gain is None:
         return ""
-    return f"from {number(gain['before'])} to {number(gain['after'])}, on samples left out."
+    before, after = format_number(gain["before"]), format_number(gain["after"])
+    return f"from {before} to {after}, on samples left out."
 
 
 def _describe_overall(
@@ -538,13 +542,15 @@ def _describe_undetected(
 ) -> list[str]:
     """Return sentences on the errors that the samples do not rule out."""
     overall = tested[0]
-    largest = points(overall.max_undetected_error)
+    largest = format_points(overall.max_undetected_error)
     calibrated = overall.calibrated and not relevant and not undecided
     limit = f"no error above {largest}" if calibrated else f"an error of up to {largest}"
     size = f"With {count(overall.n_samples)} samples, {limit} could hide overall"
     if undecided:
         widest = max(undecided, key=lambda part: part.max_undetected_error)
-        size += f", and up to {points(widest.max_undetected_error)} {_describe_place(widest)}"
+        size += (
+            f", and up to {format_points(widest.max_undetected_error)} {_describe_place(widest)}"
+        )
         n = widest.n_samples
         size += f" ({count(n)} sample{'s' if n != 1 else ''})"
     sentences = [f"{size}."]
@@ -560,7 +566,7 @@ def _describe_undetected(
 def _format_error(parts: list[GroupTest]) -> str:
     """Return the largest observed error of these parts."""
     largest = max(_find_worst(part).error for part in parts)
-    return f"off by {'up to ' if len(parts) > 1 else ''}{points(largest)}"
+    return f"off by {'up to ' if len(parts) > 1 else ''}{format_points(largest)}"
 
 
 def _describe_error(kind: str, worst: MeanTest, positive: str) -> str:
@@ -592,7 +598,7 @@ def _describe_test(entry: GroupTest, test: MeanTest, positive: str) -> str:
     """Return prediction and observation of a test as a sentence without its period."""
     predicted, observed, ends = format_means(test.predicted, test.observed)
     who = f"{_describe_place(entry)} it" if entry.kind == "group" else "it"
-    name = isolated(entry.name)
+    name = isolate(entry.name)
     if test.proba_range is not None:
         text = _describe_range(entry, test, positive)
     elif test.of == "class":
@@ -635,8 +641,8 @@ def _describe_place(entry: GroupTest) -> str:
     if entry.kind == "overall":
         return "overall"
     if entry.kind == "group":
-        return f"for {isolated(str(entry.column))} = {isolated(entry.name)}"
-    return f"for class {isolated(entry.name)}"
+        return f"for {isolate(str(entry.column))} = {isolate(entry.name)}"
+    return f"for class {isolate(entry.name)}"
 
 
 def join_names(parts: list[GroupTest], n_parts: int) -> str:
@@ -690,7 +696,7 @@ def make_chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     for entry in [overall, *parts]:
         test = entry.tests[0]
         if test.of != "class":
-            name = isolated(entry.name) if kind == "class" else _name_row(entry)
+            name = isolate(entry.name) if kind == "class" else _name_row(entry)
             rows.append(
                 {
                     "name": name,
@@ -719,7 +725,11 @@ def make_test_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any
             little = ", by little" if entry.negligible else ""
             result = f"off{little}: {describe_worst(entry, positive)}"
         row = [_name_row(entry), count(entry.n_samples), *means]
-        row += [points(entry.max_undetected_error), probability(entry.pvalue), result]
+        row += [
+            format_points(entry.max_undetected_error),
+            format_probability(entry.pvalue),
+            result,
+        ]
         rows.append(row)
     header = ["", "samples", "predicted", "observed", "range", "could hide", "p-value", "result"]
     note = (

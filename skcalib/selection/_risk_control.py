@@ -68,7 +68,7 @@ class Accepted(NamedTuple):
     n_apart: NDArray[np.intp]  # groups, or samples where there are no groups
 
 
-def risk_control(
+def control_risk(
     confidence: NDArray[np.floating],
     correct: NDArray[Any],
     *,
@@ -85,7 +85,7 @@ def risk_control(
     return _control_losses(confidence, 1 - correct, risk, delta, groups)
 
 
-def risk_control_of_counts(
+def control_risk_of_counts(
     largest: NDArray[np.floating],
     n_samples: NDArray[np.intp],
     n_errors: NDArray[np.intp],
@@ -93,7 +93,7 @@ def risk_control_of_counts(
     risk: float,
     delta: float,
 ) -> RiskControl:
-    """Return :func:`risk_control` of independent samples that are counted in bins.
+    """Return :func:`control_risk` of independent samples that are counted in bins.
 
     Bins come from low to high confidence, with the largest confidence in each; all samples of a
     bin are accepted or declined together. Bins that do not depend on the data are thresholds

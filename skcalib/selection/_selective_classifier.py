@@ -64,7 +64,7 @@ from ..utils._labels import (
 )
 from ..utils._output import rename_argument, warn
 from ..utils._proba import as_soft_labels, match_soft_labels
-from ._risk_control import RiskControl, risk_control, risk_control_of_counts
+from ._risk_control import RiskControl, control_risk, control_risk_of_counts
 
 _FROM_PROBA = {
     "msp": confidence_score,
@@ -431,7 +431,7 @@ class SelectiveClassifier(DelegatingClassifier):
         score, correct, column = evaluated.T
         if isinstance(self.risk, dict):
             return self._keep_thresholds(score, correct, column.astype(np.intp), groups)
-        found = risk_control(score, correct, risk=self.risk, delta=self._delta(), groups=groups)
+        found = control_risk(score, correct, risk=self.risk, delta=self._delta(), groups=groups)
         return self._keep_threshold(found, len(evaluated))
 
     def _keep_thresholds(
@@ -511,7 +511,7 @@ class SelectiveClassifier(DelegatingClassifier):
         bins = reduce_chunks(of_chunk, add, X, y)
         n_samples, n_errors = bins.sums.astype(np.intp)
         self.n_duplicates_ = 0  # not searched for
-        found = risk_control_of_counts(
+        found = control_risk_of_counts(
             bins.largest, n_samples, n_errors, risk=self.risk, delta=self._delta()
         )
         return self._keep_threshold(found, int(n_samples.sum()))
@@ -690,7 +690,7 @@ def _control_risk(
     if not rows.any():
         return RiskControl(np.inf, 0, 0, 1.0)
     some = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
-    return risk_control(score[rows], correct[rows], risk=risk, delta=delta, groups=some)
+    return control_risk(score[rows], correct[rows], risk=risk, delta=delta, groups=some)
 
 
 def _check_risks(risk: Any, classes: NDArray) -> list[float | None]:

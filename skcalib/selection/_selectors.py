@@ -40,7 +40,7 @@ from ..utils._estimators import (
     warn_if_fitted,
 )
 from ..utils._labels import check_class_labels, check_several_classes
-from ..utils._numeric import row_entropy, row_margin, row_max
+from ..utils._numeric import compute_row_entropy, compute_row_margin, compute_row_max
 from ..utils._output import name_argument
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 
@@ -421,9 +421,9 @@ def _draw_beta(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[
 # Scores of a block of probabilities, larger = more informative. The entropy is summed over sorted
 # rows, so that rows with the same values in another order tie exactly.
 _SCORES = {
-    "entropy": lambda block: row_entropy(np.sort(block, axis=1)),
-    "margin": lambda block: -row_margin(block),
-    "least_confidence": lambda block: 1 - row_max(block),
+    "entropy": lambda block: compute_row_entropy(np.sort(block, axis=1)),
+    "margin": lambda block: -compute_row_margin(block),
+    "least_confidence": lambda block: 1 - compute_row_max(block),
 }
 
 

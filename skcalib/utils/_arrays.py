@@ -86,7 +86,7 @@ def as_features(X: Any, *, name: str = "X") -> Any:
 def as_numeric_features(X: Any, *, name: str = "X") -> Any:
     """Return :func:`as_features`; an error for dates and durations, which numpy makes numbers."""
     X = as_features(X, name=name)
-    for dtype in _dtypes(X):
+    for dtype in _list_dtypes(X):
         if getattr(dtype, "kind", None) in ("m", "M", "V"):
             raise TypeError(f"{name} must hold numbers, got dtype {dtype}.")
     return X
@@ -151,7 +151,7 @@ def is_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
     )
 
 
-def _dtypes(X: Any) -> list[Any]:
+def _list_dtypes(X: Any) -> list[Any]:
     """Return the dtypes of a frame, one for every column, or that of an array; [] without any."""
     if isinstance(X, list | tuple):
         return [np.asarray(X[0]).dtype] if len(X) else []

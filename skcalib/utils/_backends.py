@@ -117,14 +117,14 @@ _threads_in_use = threading.Lock()
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _find_blas() -> ThreadpoolController:
     """Return the BLAS libraries of the process; finding them takes milliseconds."""
     return ThreadpoolController().select(user_api="blas")
 
 
-def blas_threads() -> int:
+def count_blas_threads() -> int:
     """Return the number of threads in which the BLAS may compute."""
-    return max((library["num_threads"] for library in _blas().info()), default=1)
+    return max((library["num_threads"] for library in _find_blas().info()), default=1)
 
 
 @contextmanager
@@ -138,13 +138,13 @@ def one_blas_thread() -> Iterator[bool]:
         yield False
         return
     try:
-        with _blas().limit(limits=1):
+        with _find_blas().limit(limits=1):
             yield True
     finally:
         _threads_in_use.release()
 
 
-def for_chunks(
+def collect_chunks(
     compute: Callable[[slice], Result],
     n_rows: int,
     chunk_rows: int,
@@ -156,7 +156,7 @@ def for_chunks(
     that computations other than matrix products use all cores, too.
     """
     chunks = list(gen_batches(n_rows, chunk_rows))
-    n_threads = min(blas_threads(), len(chunks))
+    n_threads = min(count_blas_threads(), len(chunks))
     with nullcontext(False) if n_threads == 1 else one_blas_thread() as is_limited:
         # A single chunk, or a second caller, computes in its own thread.
         if not is_limited:
@@ -261,7 +261,7 @@ def take_rows(matrix: Any, positions: Any) -> Any:
     return matrix.take(positions, axis=0) if get_back_end(matrix)[0] is np else matrix[positions]
 
 
-def row_squares(rows: Any) -> Any:
+def compute_row_squares(rows: Any) -> Any:
     """Return the sum of squares of every row, in float64."""
     if get_back_end(rows)[0] is np:
         return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
@@ -300,7 +300,9 @@ class UnitRows:
             block = block.astype(np.float32)
         scaled = block / largest[:, None]
         # Not a product on an accelerator, where TensorFloat-32 would round it.
-        squares = np.einsum("ij,ij->i", scaled, scaled) if xp is np else row_squares(scaled)
+        squares = (
+            np.einsum("ij,ij->i", scaled, scaled) if xp is np else compute_row_squares(scaled)
+        )
         scaled /= squares[:, None] ** 0.5
         return scaled
 
@@ -331,7 +333,7 @@ def exact_products(samples: Any) -> Iterator[None]:
             yield
 
 
-def for_blocks(
+def collect_blocks(
     compute: Callable[[slice], Any],
     samples: Any,
     block_rows: int,
@@ -341,11 +343,11 @@ def for_blocks(
 ) -> None:
     """Call ``collect(compute(rows))`` for blocks of samples, in their order.
 
-    Blocks of an array run in threads, see `for_chunks`. On an accelerator they run one by one,
+    Blocks of an array run in threads, see `collect_chunks`. On an accelerator they run one by one,
     `blocks_at_once` of them together, with exact products.
     """
     if get_back_end(samples)[0] is np:
-        for_chunks(compute, len(samples), block_rows, collect)
+        collect_chunks(compute, len(samples), block_rows, collect)
         return
     with exact_products(samples):
         for rows in gen_batches(len(samples), blocks_at_once * block_rows):
@@ -431,7 +433,7 @@ def find_distinct_labels(labels: Any) -> NDArray[Any]:
     return found.compute()
 
 
-def _client() -> Any:
+def _get_client() -> Any:
     """Return the client of a distributed scheduler, None with any other scheduler."""
     import dask
 
@@ -449,9 +451,9 @@ def reduce_chunks(
     """
     import dask
 
-    client = _client()
+    client = _get_client()
     # The workers keep what was sent to them for as long as this list exists.
-    columns = [_blocks(array, X.numblocks[0], client) for array in (X, *others)]
+    columns = [_make_blocks(array, X.numblocks[0], client) for array in (X, *others)]
     call, join = dask.delayed(of_chunk, traverse=False), dask.delayed(combine, traverse=False)
     results = [call(*chunks) for chunks in zip(*columns)]
     while len(results) > 1:
@@ -460,7 +462,7 @@ def reduce_chunks(
     return results[0].compute()
 
 
-def _blocks(array: Any, n_blocks: int, client: Any) -> Any:
+def _make_blocks(array: Any, n_blocks: int, client: Any) -> Any:
     """Return one entry for every chunk: delayed, sent to the workers, as it is, or None."""
     if array is None:
         return [None] * n_blocks
@@ -493,7 +495,7 @@ def map_chunks(
         for part in ((None, None) if array is None else (array, "ij"[: array.ndim]))
     ]
     return da.blockwise(
-        _of_samples,
+        _map_samples,
         "ik"[: empty.ndim],
         *arrays,
         of_chunk=of_chunk,
@@ -561,7 +563,9 @@ def send_chunks_to(name: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def _of_samples(X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, empty: Any) -> Any:
+def _map_samples(
+    X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, empty: Any
+) -> Any:
     # A mask may have left a chunk without samples.
     return of_chunk(state, X, *others) if len(X) else empty
 

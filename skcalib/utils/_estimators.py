@@ -413,12 +413,12 @@ def make_folds(
     if groups is not None and is_list_of_folds(cv):
         raise ValueError("groups must be None where cv lists the folds, got groups.")
     codes = None if groups is None else encode_groups(groups, n_samples)[1]
-    splitter = check_cv(_group_splits(cv, groups), labels, classifier=labels is not None)
+    splitter = check_cv(_make_group_splits(cv, groups), labels, classifier=labels is not None)
     try:
         if duplicates is None:
             parts = list(splitter.split(X, labels, codes))
         elif cv is None or isinstance(cv, Integral):
-            parts = _folds_of_distinct(splitter, X, labels, duplicates)
+            parts = _make_folds_of_distinct(splitter, X, labels, duplicates)
         else:
             given = splitter.split(X, labels, codes)
             parts = [
@@ -449,7 +449,7 @@ def is_list_of_folds(cv: Any) -> bool:
     return not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
 
 
-def _folds_of_distinct(
+def _make_folds_of_distinct(
     splitter: Any, X: Any, labels: NDArray | None, duplicates: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return folds drawn for the first of each set of duplicates; the others join its part."""
@@ -462,7 +462,7 @@ def _folds_of_distinct(
     return folds
 
 
-def _group_splits(cv: Any, groups: Any) -> Any:
+def _make_group_splits(cv: Any, groups: Any) -> Any:
     """Return `cv` or, for a number of folds with groups, a StratifiedGroupKFold."""
     if groups is None or not (cv is None or isinstance(cv, Integral)):
         return cv
@@ -557,7 +557,7 @@ def fit_router(owner: Any, *, cv: Any = "no folds", **inner: Any) -> MetadataRou
     for name, estimator in inner.items():
         fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
         router.add(method_mapping=fit_to_fit, **{name: estimator})
-    splitter = _group_splits(cv, ())
+    splitter = _make_group_splits(cv, ())
     if hasattr(splitter, "split") and not isinstance(cv, str):
         fit_to_split = MethodMapping().add(caller="fit", callee="split")
         router.add(splitter=splitter, method_mapping=fit_to_split)
@@ -839,7 +839,7 @@ def fit_difficulty(
         # A scorer without the mixin may lack `fit_ranking`.
         ranked = getattr(scorer, "fit_ranking", scorer.fit_difficulty)
         return scorer, ranked(X, y, **fit_params)
-    if any(_resamples(step) for _, step in scorer.steps[:-1]):
+    if any(_is_sampler(step) for _, step in scorer.steps[:-1]):
         if fit_params:
             raise ValueError(
                 f"{', '.join(fit_params)} must be None where a step of the Pipeline resamples, "
@@ -853,7 +853,7 @@ def fit_difficulty(
     return Pipeline([*before.steps[:-1], (name, final)], memory=scorer.memory), difficulty
 
 
-def _resamples(step: Any) -> bool:
+def _is_sampler(step: Any) -> bool:
     """Return whether a step is a sampler, as in imbalanced-learn, which acts in `fit` alone."""
     return hasattr(step, "fit_resample")
 
@@ -862,7 +862,7 @@ def compute_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArr
     """Return the difficulty of samples by a fitted scorer, or by a Pipeline that ends in one."""
     while isinstance(scorer, Pipeline):
         for _, step in scorer.steps[:-1]:
-            if step not in (None, "passthrough") and not _resamples(step):
+            if step not in (None, "passthrough") and not _is_sampler(step):
                 X = step.transform(X)
         scorer = scorer[-1]
     _check_scores(scorer, "difficulty")

@@ -43,7 +43,7 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
     if array.dtype.kind == "U":
         array = _undo_text(array, values)
     if array.dtype.kind in "OT":
-        array = _from_objects(array, name)
+        array = _convert_objects(array, name)
     if array.dtype.kind == "f":
         fault = ~(np.isfinite(array) & (array == np.floor(array)))
         if fault.any():
@@ -79,7 +79,7 @@ def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
     return np.array(values, dtype=object) if isinstance(values, list | tuple) else array
 
 
-def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+def _convert_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Return objects as an array of numbers or of strings; missing and mixed ones are errors."""
     # Subclasses of str, np.str_ among them, are text like any other.
     kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, array.tolist()))}
@@ -323,7 +323,7 @@ def match_binary(
             return codes, labels
         positive = find_positive(pos_label, labels)
         return (codes, labels) if positive else (1 - codes, labels[::-1])
-    classes = _distinct_binary(y)
+    classes = _find_binary_classes(y)
     if pos_label is None:
         return _encode_signs(y, classes)
     if len(classes) == 2:
@@ -337,7 +337,7 @@ def match_binary(
     return codes, classes if positive else classes[::-1]
 
 
-def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
+def _find_binary_classes(y: NDArray[Any]) -> NDArray[Any]:
     """Return the classes of binary labels, at most two."""
     # Both classes, even if only one of them occurs.
     if not _is_text(y) and y.min() >= 0 and y.max() <= 1:
@@ -451,12 +451,12 @@ def encode_groups(
     Categories keep their order. Missing values (None, NaN, NaT, NA) form the last group, called
     None. Combinations of several columns are called "name=value, name=value".
     """
-    columns = _columns(groups, name)
+    columns = _iter_columns(groups, name)
     if len(columns[0][1]) != n_samples:
         raise ValueError(
             f"{name} must have one entry for every sample, {n_samples}, got {len(columns[0][1])}."
         )
-    parts = [_codes_of_column(values, name) for _, values in columns]
+    parts = [_encode_column(values, name) for _, values in columns]
     if len(parts) == 1:
         return parts[0]
     joint = np.zeros(n_samples, dtype=np.intp)
@@ -470,7 +470,7 @@ def encode_groups(
     return np.array(combined), codes
 
 
-def _columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
+def _iter_columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
     """Return (name or None, values) of every column."""
     if hasattr(groups, "columns") and hasattr(groups, "iloc"):  # a DataFrame
         if not groups.shape[1]:
@@ -480,7 +480,7 @@ def _columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
         nested = bool(groups) and isinstance(groups[0], list | tuple | np.ndarray)
         # As objects: numpy would turn a missing value beside text into text.
         array = np.array(groups, dtype=object) if nested else np.fromiter(groups, object)
-    elif _categories(groups) is not None:
+    elif _find_categories(groups) is not None:
         return [(None, groups)]
     else:
         array = as_array(groups, name=name)
@@ -495,20 +495,20 @@ def _columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
     return list(zip(titles, array.T))
 
 
-def _categories(values: Any) -> Any:
+def _find_categories(values: Any) -> Any:
     """Return what has `categories` and `codes`: a Categorical, or that of a Series; else None."""
     values = getattr(values, "cat", values)
     return values if hasattr(values, "categories") and hasattr(values, "codes") else None
 
 
-def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _encode_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the distinct values of a column, missing ones last as None, and the codes (n,)."""
-    categorical = _categories(values)
+    categorical = _find_categories(values)
     if categorical is not None:
         codes = np.asarray(categorical.codes).astype(np.intp)
         codes = np.where(codes < 0, len(categorical.categories), codes)
         used, codes = np.unique(codes, return_inverse=True)
-        return _named([*categorical.categories, None], used), codes
+        return _take_names([*categorical.categories, None], used), codes
     array = as_array(values, name=name)
     if array.dtype.kind in "biuU":
         return np.unique(array, return_inverse=True)
@@ -526,10 +526,10 @@ def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.i
     place = {entry: k for k, entry in enumerate(distinct)}
     codes = np.full(len(entries), len(distinct))
     codes[~missing] = [place[entry] for entry in known]
-    return _named([*distinct, None], range(len(distinct) + bool(missing.any()))), codes
+    return _take_names([*distinct, None], range(len(distinct) + bool(missing.any()))), codes
 
 
-def _named(names: list[Any], used: Any) -> NDArray[Any]:
+def _take_names(names: list[Any], used: Any) -> NDArray[Any]:
     """Return the names at the positions `used`: numbers or text if all are, else objects."""
     names = [names[k] for k in used]
     kinds = {type(name) for name in names}
@@ -584,7 +584,7 @@ def encode_duplicates(X: Any, labels: NDArray | None = None) -> NDArray[np.intp]
     different samples: people who gave the same answers. None if no row is a duplicate, if rows
     cannot be compared, or if a table has so few distinct rows that equal ones are expected.
     """
-    codes = _codes_of_rows(X)
+    codes = _encode_rows(X)
     if codes is None or codes.max(initial=-1) + 1 < _FEWEST_DISTINCT:
         return None
     if labels is not None:
@@ -593,7 +593,7 @@ def encode_duplicates(X: Any, labels: NDArray | None = None) -> NDArray[np.intp]
         first = np.unique(codes, return_index=True)[1]
         unlike = np.isin(codes, codes[label != label[first][codes]])
         codes[unlike] = len(codes) + np.arange(unlike.sum())
-        codes = _codes_of_keys(codes.tolist())
+        codes = _encode_keys(codes.tolist())
     return codes if count_duplicates(codes) else None
 
 
@@ -612,11 +612,11 @@ def warn_of_duplicates(codes: NDArray[np.intp] | None) -> None:
         )
 
 
-def _codes_of_rows(X: Any) -> NDArray[np.intp] | None:
+def _encode_rows(X: Any) -> NDArray[np.intp] | None:
     """Return codes (n,) that equal rows share, None if rows cannot be compared."""
     keys = _make_keys(X)
     try:
-        return None if keys is None else _codes_of_keys(keys)
+        return None if keys is None else _encode_keys(keys)
     except TypeError:  # not hashable, such as images
         return None
 
@@ -649,7 +649,7 @@ def _make_keys(X: Any) -> Any:
     return rows.view(row).ravel().tolist()  # as bytes
 
 
-def _codes_of_keys(keys: Any) -> NDArray[np.intp]:
+def _encode_keys(keys: Any) -> NDArray[np.intp]:
     place: dict[Any, int] = {}
     return np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.intp)
 

@@ -53,7 +53,7 @@ def _along_rows(block: Any) -> bool:
     return block.shape[1] > FEW_COLUMNS or not isinstance(block, np.ndarray)
 
 
-def row_sum(block: NDArray) -> NDArray:
+def compute_row_sum(block: NDArray) -> NDArray:
     """Return the sum of every row, in the precision of the block.
 
     Equal rows have equal sums wherever they stand in the block, which a product with a vector of
@@ -67,17 +67,17 @@ def row_sum(block: NDArray) -> NDArray:
     return total
 
 
-def row_max(block: NDArray) -> NDArray:
+def compute_row_max(block: NDArray) -> NDArray:
     """Return the largest value of every row."""
     if _along_rows(block):
         return get_back_end(block)[0].amax(block, 1)
     return np.ascontiguousarray(block.T).max(axis=0)
 
 
-def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
+def compute_row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
     """Return the largest and the second-largest value of every row (equal where tied)."""
     if _along_rows(block):
-        return _top_two_of_many(block)
+        return _compute_top_two_of_many(block)
     columns = np.ascontiguousarray(block.T)
     first = columns[0].copy()
     second = np.full_like(first, -np.inf)
@@ -90,7 +90,7 @@ def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
     return first, second
 
 
-def _top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
+def _compute_top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
     if not isinstance(block, np.ndarray):
         first, second = block.topk(2, dim=1)[0].T
         return first, second
@@ -102,13 +102,13 @@ def _top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
     return first, rest.max(axis=1)
 
 
-def row_margin(block: NDArray) -> NDArray:
+def compute_row_margin(block: NDArray) -> NDArray:
     """Return the largest value of every row less the second-largest."""
-    first, second = row_top_two(block)
+    first, second = compute_row_top_two(block)
     return first - second
 
 
-def row_entropy(block: NDArray) -> NDArray:
+def compute_row_entropy(block: NDArray) -> NDArray:
     """Return the entropy of every row in nats."""
     xp, _ = get_back_end(block)
     # 0 x log(tiny) = 0, so zeros need no mask; nor does what rounding left below 0.
@@ -116,7 +116,7 @@ def row_entropy(block: NDArray) -> NDArray:
     xp.log(terms, out=terms)
     with np.errstate(under="ignore"):
         xp.multiply(terms, block, out=terms)
-    return (-row_sum(terms)).clip(min=0)
+    return (-compute_row_sum(terms)).clip(min=0)
 
 
 # Bins ``(a, b]`` with 0 in the first, and sums over them in float64.
@@ -131,12 +131,12 @@ _MANY_VALUES = 2000
 _MANY_BINS = 2**20
 
 
-def uniform_edges(n_bins: int) -> NDArray[np.float64]:
+def compute_uniform_edges(n_bins: int) -> NDArray[np.float64]:
     """Return the edges of `n_bins` bins of equal width on [0, 1], shape (n_bins + 1,)."""
     return np.arange(n_bins + 1) / n_bins
 
 
-def quantile_edges(
+def compute_quantile_edges(
     values: NDArray[Any],
     n_bins: int,
     weight: NDArray[np.float64] | None = None,
@@ -147,13 +147,13 @@ def quantile_edges(
     Inner edges are observed values: the smallest with at least j / n_bins of the weight at or
     below it. Equal edges are merged, so equal values always share a bin.
     """
-    observed = quantiles(values, np.arange(1, n_bins) / n_bins, weight)
+    observed = compute_quantiles(values, np.arange(1, n_bins) / n_bins, weight)
     inner = np.unique(np.clip(observed.astype(np.float64), *ends))
     # An inner edge of 1 would open a last bin (1, 1], which holds nothing.
     return np.concatenate([ends[:1], inner[inner < ends[1]], ends[1:]])
 
 
-def quantiles(
+def compute_quantiles(
     values: NDArray[Any], levels: NDArray[np.float64], weight: NDArray[np.float64] | None
 ) -> NDArray[Any]:
     """Return the smallest values with at least these fractions of the weight at or below them."""
@@ -200,13 +200,13 @@ def _have_equal_width(edges: NDArray[np.float64]) -> bool:
     n_bins = len(edges) - 1
     if n_bins > _MANY_BINS or edges[1] != 1 / n_bins:
         return False
-    return bool((edges == _cached_edges(n_bins)).all())
+    return bool((edges == _make_cached_edges(n_bins)).all())
 
 
 @lru_cache(maxsize=1)
-def _cached_edges(n_bins: int) -> NDArray[np.float64]:
+def _make_cached_edges(n_bins: int) -> NDArray[np.float64]:
     """Return uniform edges that nobody changes."""
-    return uniform_edges(n_bins)
+    return compute_uniform_edges(n_bins)
 
 
 def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -245,18 +245,18 @@ def bin_sums(
     return np.array([false + true, value_sum, true])
 
 
-def quantile_sums(
+def compute_quantile_sums(
     values: NDArray[Any],
     outcomes: NDArray[Any],
     weight: NDArray[np.float64] | None,
     n_bins: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the edges of `quantile_edges` and the sums of `bin_sums` between them."""
-    edges = quantile_edges(values, n_bins, weight)
+    """Return the edges of `compute_quantile_edges` and the sums of `bin_sums` between them."""
+    edges = compute_quantile_edges(values, n_bins, weight)
     return edges, bin_sums(values, outcomes, weight, edges)
 
 
-def binomial_interval(
+def compute_binomial_interval(
     fraction: NDArray[np.float64], count: NDArray[np.float64], confidence_level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the ends of Clopper and Pearson's interval of a fraction; NaN where `count` is 0.

@@ -104,11 +104,11 @@ def fill_docstrings(namespace: Mapping[str, Any]) -> None:
         value, names = namespace[name], dict(namespace)
         if inspect.isclass(value):  # a method refers to another one by its name alone
             names = dict(inspect.getmembers(value)) | names
-        for described in _described(value):
+        for described in _iter_described(value):
             _fill(described, names)
 
 
-def _described(value: Any) -> Iterator[Any]:
+def _iter_described(value: Any) -> Iterator[Any]:
     """Yield a function, or a class, its bases and their methods: those of this package."""
     if inspect.isfunction(value):
         yield value
@@ -135,7 +135,9 @@ def _fill(described: Any, namespace: Mapping[str, Any]) -> None:
         source = _resolve(found["source"], namespace)
         _fill(source, namespace)
         names = found["names"].split(", ")
-        parts = [_with_default(_entry(source, name), own.get(name.lstrip("*"))) for name in names]
+        parts = [
+            _add_default(_get_entry(source, name), own.get(name.lstrip("*"))) for name in names
+        ]
         return indent("\n".join(parts), found["margin"])
 
     described.__doc__ = _in_order(_REFERENCE.sub(entries, doc), own)
@@ -167,7 +169,7 @@ def _resolve(path: str, namespace: Mapping[str, Any]) -> Any:
     return value
 
 
-def _entry(source: Callable[..., Any], name: str) -> str:
+def _get_entry(source: Callable[..., Any], name: str) -> str:
     """Return the entry of one parameter of a docstring, without margin."""
     doc = inspect.cleandoc(source.__doc__ or "")
     escaped = re.escape(name)
@@ -180,7 +182,7 @@ def _entry(source: Callable[..., Any], name: str) -> str:
     return re.sub(r"\[(\d+)\]_", rf"[\1] of `{source.__qualname__}`", entry)
 
 
-def _with_default(entry: str, parameter: inspect.Parameter | None) -> str:
+def _add_default(entry: str, parameter: inspect.Parameter | None) -> str:
     """Return the entry with the default of the parameter that it is copied for."""
     head, _, body = entry.partition("\n")
     if parameter is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -316,8 +318,8 @@ def name_argument(*names: str) -> Iterator[None]:
         lengths = _LENGTHS.search(text)
         if lengths and len(names) > 1:
             raise kind(
-                f"{_listed(names)} must have the same number of samples, "
-                f"got {_listed(lengths[1].split(', '))}."
+                f"{_list_words(names)} must have the same number of samples, "
+                f"got {_list_words(lengths[1].split(', '))}."
             ) from error
         raise kind(f"{names[0]} cannot be used: {text}") from error
 
@@ -334,7 +336,7 @@ def rename_argument(name: str, given: str) -> Iterator[None]:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from error
 
 
-def _listed(words: Sequence[str]) -> str:
+def _list_words(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 

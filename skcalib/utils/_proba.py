@@ -83,17 +83,17 @@ def iter_proba_blocks(
     """
     there = proba if isinstance(proba, TensorRows) else None
     for rows, block in iter_blocks(proba, on_device=True):
-        if not (there is not None and there.are_proba) and not _block_is_valid(block):
+        if not (there is not None and there.are_proba) and not _is_block_valid(block):
             _explain_block(to_host(block), rows.start, name)
         yield rows, block if on_device else to_host(block)
     if there is not None:
         there.are_proba = True
 
 
-def _block_is_valid(block: Any) -> bool:
+def _is_block_valid(block: Any) -> bool:
     """Return whether all values are in [0, 1] and all rows sum to 1, within the tolerances."""
     if not isinstance(block, np.ndarray):
-        return _tensor_is_valid(block)
+        return _is_tensor_valid(block)
     # In the dtype of the block, so that 1.001 rounded to float32 is within the tolerance.
     kind = np.float64 if block.dtype == np.float64 else np.float32
     lowest, highest = kind(-TOLERANCE), kind(1 + TOLERANCE)
@@ -108,14 +108,14 @@ def _block_is_valid(block: Any) -> bool:
     largest = sums.max()
     off = max(float(largest) - 1, 1 - float(sums.min()))
     # Not `off > ...`, which would let NaN pass.
-    if not (off <= _MOST_OFF or off <= _rounding_of_half(block)):
+    if not (off <= _MOST_OFF or off <= _compute_rounding_of_half(block)):
         return False
     # Non-negative rows that sum to at most 1 hold nothing above 1: no pass for the maximum.
     return bool((minimum >= 0 and largest <= highest) or block.max() <= highest)
 
 
-def _tensor_is_valid(block: Any) -> bool:
-    """Return what `_block_is_valid` does for a matrix on an accelerator, in one transfer."""
+def _is_tensor_valid(block: Any) -> bool:
+    """Return what `_is_block_valid` does for a matrix on an accelerator, in one transfer."""
     torch, _ = get_back_end(block)
     # No product, which a caller's autocast would round.
     sums = block.sum(1)
@@ -125,10 +125,10 @@ def _tensor_is_valid(block: Any) -> bool:
     if not (minimum >= kind(-TOLERANCE) and maximum <= kind(1 + TOLERANCE)):
         return False
     off = max(float(largest) - 1, 1 - float(smallest))
-    return off <= _MOST_OFF or off <= _rounding_of_half(block)
+    return off <= _MOST_OFF or off <= _compute_rounding_of_half(block)
 
 
-def _rounding_of_half(block: Any) -> float:
+def _compute_rounding_of_half(block: Any) -> float:
     """Return the rounding error of a row sum if all values fit into 16 bits, else 0.
 
     As float32, a bfloat16 has 16 trailing zero bits and a float16 has 13.
@@ -209,7 +209,7 @@ def check_values(proba: NDArray[Any], *, name: str = "y_proba") -> None:
 
 def holds_proba(scores: NDArray[Any]) -> bool:
     """Return whether every row of (n, K) could be class probabilities."""
-    return all(_block_is_valid(block) for _, block in iter_blocks(scores))
+    return all(_is_block_valid(block) for _, block in iter_blocks(scores))
 
 
 def check_proba_matrix(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:

@@ -6,13 +6,13 @@ import pytest
 from skcalib.difficulty import RMDScorer, _gaussians
 from skcalib.difficulty._gaussians import (
     RankTolerance,
-    default_tol,
-    inverse_factor,
-    joint_form,
-    plain_form,
+    compute_default_tol,
+    compute_inverse_factor,
+    make_joint_form,
+    make_plain_form,
 )
 
-TOLERANCE = RankTolerance(np.zeros(6), default_tol(6, np.finfo(np.float64).eps))
+TOLERANCE = RankTolerance(np.zeros(6), compute_default_tol(6, np.finfo(np.float64).eps))
 
 
 def _semidefinite(n_features, rank, seed):
@@ -21,7 +21,7 @@ def _semidefinite(n_features, rank, seed):
 
 
 def _factor(matrix):
-    return inverse_factor(matrix, TOLERANCE)
+    return compute_inverse_factor(matrix, TOLERANCE)
 
 
 @pytest.mark.parametrize("rank", [1, 3, 6])
@@ -55,9 +55,9 @@ def test_zero_rows_are_left_out():
 def test_variance_rounded_below_zero():
     matrix = np.diag([1.0, 2.0, -1e-40])
     tolerance = RankTolerance(np.full(3, 1e-30), TOLERANCE.tol)
-    form = plain_form(matrix, tolerance)
+    form = make_plain_form(matrix, tolerance)
     np.testing.assert_allclose(form.projection @ form.projection.T, np.diag([1.0, 0.5, 0.0]))
-    form = joint_form(matrix, np.diag([1.0, 0.0, 0.0]), tolerance)
+    form = make_joint_form(matrix, np.diag([1.0, 0.0, 0.0]), tolerance)
     np.testing.assert_allclose(np.sort(form.background_weights), [0.5, 1.0])
 
 
@@ -67,7 +67,7 @@ def test_variance_rounded_below_zero():
 def test_joint_form(rank, excess_rank):
     covariance = _semidefinite(6, rank, seed=4)
     excess = _semidefinite(6, excess_rank, seed=5)
-    form = joint_form(covariance, excess, TOLERANCE)
+    form = make_joint_form(covariance, excess, TOLERANCE)
     own = form.projection * form.class_weights @ form.projection.T
     background = form.projection * form.background_weights @ form.projection.T
     np.testing.assert_allclose(own, np.linalg.pinv(covariance, rcond=1e-9), atol=1e-6, rtol=1e-6)
@@ -79,7 +79,7 @@ def test_joint_form(rank, excess_rank):
 def test_excess_within_the_support():
     root = np.random.default_rng(6).normal(size=(6, 3))
     covariance, excess = root @ root.T, 4.0 * np.outer(root[:, 0], root[:, 0])
-    form = joint_form(covariance, excess, TOLERANCE)
+    form = make_joint_form(covariance, excess, TOLERANCE)
     assert form.class_weights.sum() == form.projection.shape[1] == 3
     np.testing.assert_allclose(np.sort(form.background_weights), [1 / 5, 1, 1], rtol=1e-9)
 
@@ -88,8 +88,8 @@ def test_common_coordinates_are_left_out():
     covariance = _semidefinite(6, 6, seed=7)
     root = np.random.default_rng(8).normal(size=(3, 6))
     root -= root.mean(axis=0)
-    full = joint_form(covariance, root.T @ root, TOLERANCE)
-    short = joint_form(covariance, root, TOLERANCE, rooted=True)
+    full = make_joint_form(covariance, root.T @ root, TOLERANCE)
+    short = make_joint_form(covariance, root, TOLERANCE, rooted=True)
     assert full.projection.shape == (6, 6)
     assert short.projection.shape == (6, 2)
 
@@ -104,8 +104,8 @@ def test_root_of_the_excess(rank, n_classes):
     covariance = _semidefinite(6, rank, seed=10)
     root = np.random.default_rng(11).normal(size=(n_classes, 6))
     root -= root.mean(axis=0)
-    full = joint_form(covariance, root.T @ root, TOLERANCE)
-    form = joint_form(covariance, root, TOLERANCE, rooted=True)
+    full = make_joint_form(covariance, root.T @ root, TOLERANCE)
+    form = make_joint_form(covariance, root, TOLERANCE, rooted=True)
     for quadratic in [full, form]:
         weights = quadratic.class_weights - quadratic.background_weights
         inverse = quadratic.projection * weights @ quadratic.projection.T
@@ -115,7 +115,7 @@ def test_root_of_the_excess(rank, n_classes):
 
 
 def test_plain_form_has_no_background():
-    form = plain_form(_semidefinite(6, 4, seed=9), TOLERANCE)
+    form = make_plain_form(_semidefinite(6, 4, seed=9), TOLERANCE)
     assert form.class_weights.sum() == 4
     assert not form.background_weights.any()
 
@@ -130,7 +130,7 @@ def test_the_rounding_of_the_input_is_no_variance_in_any_unit(unit):
     smallest = np.linalg.eigvalsh(covariance / scale / scale[:, None])[0]
     for fraction, rank in [(0.5, 4), (2.0, 3)]:
         tolerance = RankTolerance(fraction * smallest * scale**2, 1e-12)
-        assert inverse_factor(covariance, tolerance).shape[1] == rank
+        assert compute_inverse_factor(covariance, tolerance).shape[1] == rank
 
 
 @pytest.mark.parametrize("relative", [True, False])
@@ -160,7 +160,7 @@ def test_the_default_tolerance_is_a_few_times_the_rounding_of_the_sums(n_feature
     scale = np.sqrt(np.diag(covariance))
     values = np.linalg.eigvalsh(covariance / scale / scale[:, None])
     rounding = np.abs(values[: n_features // 2]).max()
-    tol = default_tol(n_features, float(np.finfo(dtype).eps))
+    tol = compute_default_tol(n_features, float(np.finfo(dtype).eps))
     assert rounding < tol < 300 * rounding
 
 
@@ -170,9 +170,9 @@ def test_both_ways_to_an_inverse_factor_agree(monkeypatch, condition):
     rotation, _ = np.linalg.qr(rng.normal(size=(12, 12)))
     covariance = rotation * np.geomspace(1, 1 / condition, 12) @ rotation.T
     tolerance = RankTolerance(noise=np.zeros(12), tol=1e-15)
-    quick = inverse_factor(covariance, tolerance)
-    monkeypatch.setattr(_gaussians, "_inverse_triangle", lambda *_: None)
-    slow = inverse_factor(covariance, tolerance)
+    quick = compute_inverse_factor(covariance, tolerance)
+    monkeypatch.setattr(_gaussians, "_invert_triangle", lambda *_: None)
+    slow = compute_inverse_factor(covariance, tolerance)
     np.testing.assert_allclose(
         quick @ quick.T @ covariance, np.eye(12), atol=1e-15 * condition * 100
     )
@@ -184,5 +184,5 @@ def test_directions_below_the_tolerance_are_none(smallest):
     """Correlation r of two features has the eigenvalues 1 + r and 1 - r."""
     tol = 1e-3
     r = 1 - smallest * tol
-    factor = inverse_factor(np.array([[1, r], [r, 1]]), RankTolerance(np.zeros(2), tol))
+    factor = compute_inverse_factor(np.array([[1, r], [r, 1]]), RankTolerance(np.zeros(2), tol))
     assert factor.shape[1] == (1 if smallest < 1 else 2)

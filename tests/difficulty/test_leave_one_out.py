@@ -156,7 +156,7 @@ def test_a_factor_that_is_no_triangle_gives_the_same_distances(monkeypatch, rela
     X, y, _ = _data(40, 5, 3)
     scorer = RelativeMahalanobisScorer(relative=relative).fit(X, y)
     by_triangle = scorer.leave_one_out_transform(X, y)
-    monkeypatch.setattr(_gaussians, "_inverse_triangle", lambda *_: None)
+    monkeypatch.setattr(_gaussians, "_invert_triangle", lambda *_: None)
     _close(scorer.leave_one_out_transform(X, y), by_triangle)
 
 

@@ -9,7 +9,7 @@ from scipy.stats import ortho_group
 from sklearn.covariance import oas
 
 from skcalib.difficulty import RelativeMahalanobisScorer, RMDScorer
-from skcalib.difficulty._gaussians import shrinkage_amount
+from skcalib.difficulty._gaussians import compute_shrinkage
 from skcalib.utils import SkcalibWarning
 
 
@@ -250,7 +250,7 @@ def test_shrinkage_of_all_but_spheres_is_that_of_scikit_learn(noise):
         rows += noise * rng.normal(size=rows.shape)
         expected = oas(rows, assume_centered=True)[1]
         covariance = rows.T @ rows / len(rows)
-        assert shrinkage_amount(covariance, "auto", len(rows)) == pytest.approx(expected)
+        assert compute_shrinkage(covariance, "auto", len(rows)) == pytest.approx(expected)
         assert noise > 0.1 or expected == 1.0
 
 

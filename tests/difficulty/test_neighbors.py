@@ -107,7 +107,7 @@ def test_tiles_of_an_accelerator_give_the_nearest_of_all(monkeypatch, tiles, kin
     train, queries = rng.normal(size=(64, 4)), rng.normal(size=(23, 4))
     every = np.square(queries[:, None] - train).sum(axis=2)
     for k in (1, 5, 64):
-        squared, indices = _neighbors.nearest_in_tiles(
+        squared, indices = _neighbors.find_nearest_in_tiles(
             torch.tensor(queries, dtype=getattr(torch, kind)), torch.tensor(train).float(), k
         )
         assert str(squared.dtype) == f"torch.{kind}"

@@ -177,7 +177,7 @@ def test_what_does_not_fit_is_searched_on_the_host(device, monkeypatch, data, dt
     n_bytes = len(X) * ((8 if dtype is torch.float64 else 4) * 16 + 4 * 24)
     depths = []
     for free, stays in ((2 * n_bytes, True), (2 * n_bytes - 1, False)):
-        monkeypatch.setattr(_networks, "free_bytes", lambda where, free=free: free)
+        monkeypatch.setattr(_networks, "count_free_bytes", lambda where, free=free: free)
         depths.append(scorer.fit(there, y).difficulty(there))
         for probe in scorer.probes_:
             assert isinstance(probe.search.train_, torch.Tensor) == stays

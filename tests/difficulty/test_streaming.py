@@ -219,7 +219,7 @@ def test_finalized_scorers_are_pickled_with_what_scoring_needs(monkeypatch):
         raise AssertionError("computed again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("skcalib.difficulty._mahalanobis.class_distances", computed)
+        patch.setattr("skcalib.difficulty._mahalanobis.compute_class_distances", computed)
         patch.setattr("skcalib.difficulty._distances._Polynomial", computed)
         for values, other in zip([sent.difficulty(X, Y), sent.difficulty(X)], expected):
             np.testing.assert_array_equal(values, other)

@@ -38,8 +38,9 @@ def _state(scorer):
 STATISTICS = ["count", "weight", "reference", "sums", "scatter", "input_eps", "work_eps"]
 # Functions that an update calls, and how many of the calls succeed.
 PLACES = [
-    ("_sums", 0), ("_sums", 1), ("_sums", 5), ("_sums", 11), ("_class_sums", 3),
-    ("_class_sums", 0), ("replace", 1), ("replace", 2), ("replace", 3), ("replace", 4),
+    ("_compute_sums", 0), ("_compute_sums", 1), ("_compute_sums", 5), ("_compute_sums", 11),
+    ("_compute_class_sums", 3), ("_compute_class_sums", 0),
+    ("replace", 1), ("replace", 2), ("replace", 3), ("replace", 4),
 ]  # fmt: skip
 
 

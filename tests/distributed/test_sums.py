@@ -10,7 +10,7 @@ from skcalib import posthoc
 from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.posthoc._linear_fit import _Problem
 from skcalib.selection import SelectiveClassifier
-from skcalib.selection._risk_control import risk_control, risk_control_of_counts
+from skcalib.selection._risk_control import control_risk, control_risk_of_counts
 from skcalib.utils._backends import compute_log_bins
 from tests.posthoc._sample import sample
 
@@ -187,10 +187,10 @@ def test_a_threshold_of_counts_keeps_its_promise():
         wrong = rng.random(400) < np.where(confidence > 0.5, 0.1, 0.3)
         cells = compute_log_bins(confidence, np.array([np.ones(400), wrong]), are_proba=True)
         counts = cells.sums.astype(int)
-        found = risk_control_of_counts(cells.largest, *counts, risk=0.1, delta=0.2)
+        found = control_risk_of_counts(cells.largest, *counts, risk=0.1, delta=0.2)
         exceeded.append(found.threshold < 0.5)
         np.testing.assert_allclose(cells.largest, np.arange(1, 11) / 10)
-        alone = risk_control(confidence, ~wrong, risk=0.1, delta=0.2)
+        alone = control_risk(confidence, ~wrong, risk=0.1, delta=0.2)
         assert found == alone
     assert np.mean(exceeded) <= 0.2
 

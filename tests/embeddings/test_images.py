@@ -10,7 +10,7 @@ import torch
 from numpy.testing import assert_array_equal
 from PIL import Image, ImageOps
 
-from skcalib.embeddings._images import ImageDataset, as_items, collate, open_image, random_view
+from skcalib.embeddings._images import ImageDataset, as_items, collate, draw_view, open_image
 
 
 def _pixels(items):
@@ -174,7 +174,7 @@ def test_the_dataset_hands_errors_over(images, files, tmp_path):
 def test_random_views_are_crops_of_the_image(images):
     image = Image.fromarray(images[0])
     for view in range(20):
-        crop = random_view(image, 0, view)
+        crop = draw_view(image, 0, view)
         assert 0.55 < crop.width * crop.height / (48 * 40) <= 1
         assert abs(crop.width / crop.height - 48 / 40) < 0.05
         pixels = np.asarray(crop)
@@ -190,21 +190,21 @@ def test_random_views_are_crops_of_the_image(images):
 
 def test_random_views_are_drawn_from_seed_view_and_pixels(images):
     first, second = (Image.fromarray(image) for image in images[:2])
-    same = np.asarray(random_view(first, 0, 0))
-    assert_array_equal(np.asarray(random_view(first.copy(), 0, 0)), same)
-    others = [random_view(first, 1, 0), random_view(first, 0, 1), random_view(second, 0, 0)]
+    same = np.asarray(draw_view(first, 0, 0))
+    assert_array_equal(np.asarray(draw_view(first.copy(), 0, 0)), same)
+    others = [draw_view(first, 1, 0), draw_view(first, 0, 1), draw_view(second, 0, 0)]
     assert not any(np.array_equal(np.asarray(other), same) for other in others)
-    mirrored = [random_view(first, 0, view).size for view in range(200)]
+    mirrored = [draw_view(first, 0, view).size for view in range(200)]
     assert len(set(mirrored)) > 3
 
 
 def test_half_of_the_views_are_mirrored():
     ramp = np.tile(np.arange(200, dtype=np.uint8), (200, 1))
     image = Image.fromarray(ramp).convert("RGB")
-    views = (np.asarray(random_view(image, 0, view)) for view in range(200))
+    views = (np.asarray(draw_view(image, 0, view)) for view in range(200))
     mirrored = sum(int(view[0, 0, 0] > view[0, -1, 0]) for view in views)
     assert 70 < mirrored < 130
 
 
 def test_smallest_image():
-    assert random_view(Image.new("RGB", (1, 1)), 0, 0).size == (1, 1)
+    assert draw_view(Image.new("RGB", (1, 1)), 0, 0).size == (1, 1)

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from skcalib.embeddings import LayerEmbedder
-from skcalib.embeddings._hooks import evaluating, first_tensor
-from skcalib.embeddings._pretrained import loading, near_names
+from skcalib.embeddings._hooks import evaluating, get_first_tensor
+from skcalib.embeddings._pretrained import list_near_names, loading
 
 
 def test_a_long_reason_is_one_line_and_cut(tmp_path):
@@ -35,16 +35,16 @@ def test_a_long_reason_is_one_line_and_cut(tmp_path):
 
 
 def test_names_are_near_or_not_there():
-    assert near_names("resnet81", ["resnet18", "vit"]) == " (near names: resnet18)"
-    assert near_names("qqq", ["resnet18", "vit"]) == ""
+    assert list_near_names("resnet81", ["resnet18", "vit"]) == " (near names: resnet18)"
+    assert list_near_names("qqq", ["resnet18", "vit"]) == ""
 
 
 def test_the_first_tensor_of_any_output():
     tensor = torch.ones(2)
     for output in (tensor, (tensor, 3), [(tensor,), 3]):
-        assert first_tensor(output) is tensor
+        assert get_first_tensor(output) is tensor
     for output in ((), [], {"a": tensor}, (3, tensor), None):
-        assert first_tensor(output) is None
+        assert get_first_tensor(output) is None
 
 
 def test_the_mode_of_every_part_comes_back_from_within_and_after_an_error():

@@ -28,7 +28,7 @@ from skcalib.labels import _em as em
 from skcalib.labels._base_models import OutOfFold
 from skcalib.labels._em import diagnose_leakage
 from skcalib.utils import SkcalibWarning
-from skcalib.utils._numeric import binomial_interval
+from skcalib.utils._numeric import compute_binomial_interval
 
 
 def _probabilities(n, scale, seed, n_classes=3):
@@ -336,7 +336,7 @@ def test_what_a_frozen_classifier_expects_where_neighbors_do_not():
         return diagnose_leakage(_state({"net": net}, codes, distances, np.zeros(200, dtype=bool)))
 
     n, least = int(unlike.sum()), 0
-    while binomial_interval(np.asarray(least / n), np.asarray(n), 0.95)[0] <= 2 / 3:
+    while compute_binomial_interval(np.asarray(least / n), np.asarray(n), 0.95)[0] <= 2 / 3:
         least += 1
     assert not caveats(least - 1)
     (caveat,) = caveats(least)

@@ -7,11 +7,11 @@ from scipy.stats import beta, t
 from skcalib.labels._checks import (
     Draw,
     compute_inclusion,
+    compute_informative_size,
     count_represented,
     draw_samples,
     estimate_rate,
     fit_line,
-    informative_size,
     rank_z,
 )
 
@@ -126,7 +126,7 @@ def test_informative_draws_are_those_of_the_formula_and_err_less():
     score = rng.normal(9.0, 3.0, size=4000) * np.where(rng.random(4000) < 0.15, -1.0, 1.0)
     wrong = rng.random(4000) > expit(0.7 * score)
     weight = np.ones(4000)
-    size = informative_size(score, weight, 100)
+    size = compute_informative_size(score, weight, 100)
     p = expit(score)
     np.testing.assert_allclose(size, np.sqrt(p * (1 - p) + 0.5 / 100))
     errors, held = {}, {}
@@ -143,7 +143,7 @@ def test_informative_draws_are_those_of_the_formula_and_err_less():
 
 
 def test_labels_that_are_all_certain_are_drawn_alike():
-    size = informative_size(np.full(50, 80.0), np.ones(50), 20)
+    size = compute_informative_size(np.full(50, 80.0), np.ones(50), 20)
     np.testing.assert_allclose(compute_inclusion(size, 20), 0.4)
 
 

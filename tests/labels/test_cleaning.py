@@ -20,7 +20,7 @@ from sklearn.preprocessing import MinMaxScaler
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
-from skcalib.labels._cleaning import soft_labels
+from skcalib.labels._cleaning import make_soft_labels
 from skcalib.utils import SkcalibWarning
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -81,7 +81,7 @@ def test_what_the_estimator_is_given(action):
 
 def test_soft_labels_hold_nearly_all_of_the_probability():
     proba = np.random.default_rng(0).dirichlet(np.full(6, 0.2), size=200)
-    samples, classes, weights = soft_labels(proba)
+    samples, classes, weights = make_soft_labels(proba)
     np.testing.assert_allclose(np.bincount(samples, weights), 1.0)
     kept = np.bincount(samples, proba[samples, classes])
     assert (kept >= 0.99).all()

@@ -15,10 +15,10 @@ from skcalib.labels._noise_model import (
     compute_least_rate,
     compute_prior,
     compute_rate_interval,
+    compute_row_minima,
+    compute_row_sums,
     fit_without_noise,
-    row_minima,
-    row_sums,
-    uniform_matrix,
+    make_uniform_matrix,
     update_prior,
 )
 from skcalib.utils import SkcalibWarning
@@ -53,7 +53,7 @@ def _sample(n=400, n_classes=3, rate=0.2, seed=0, matrix=None, scale=4.0):
     scores = rng.normal(scale=scale, size=(n, n_classes))
     q = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     true = np.array([rng.choice(n_classes, p=p) for p in q])
-    matrix = uniform_matrix(rate, n_classes) if matrix is None else matrix
+    matrix = make_uniform_matrix(rate, n_classes) if matrix is None else matrix
     codes = np.array([rng.choice(n_classes, p=matrix[k]) for k in true])
     noisy = -2.0 * scores + rng.normal(scale=3.0, size=scores.shape)
     return [-2.0 * scores, noisy, np.full((1, n_classes), 0.3)], codes, true
@@ -86,7 +86,7 @@ def test_the_uniform_rate_is_at_the_maximum_of_the_likelihood():
 
     def loss(x):
         weights = np.append(np.abs(x[:2]), 0.0)
-        matrix = uniform_matrix(expit(x[2]), 3)
+        matrix = make_uniform_matrix(expit(x[2]), 3)
         none = np.zeros(len(codes), dtype=bool)
         mean = np.mean(np.log(_naive(distances, codes, none, weights, matrix)[0]))
         # Log-odds are not far from 0, a priori, in units of four.
@@ -175,7 +175,7 @@ def test_the_interval_is_that_of_the_profile_likelihood():
 
     def drop(rate):
         def loss(x):
-            matrix = uniform_matrix(rate, 3)
+            matrix = make_uniform_matrix(rate, 3)
             return -np.sum(explained(only, codes, none, np.array([x[0], 0.0]), matrix)[1])
 
         best = minimize(loss, [fit.weights[0]], method="Nelder-Mead").fun
@@ -223,7 +223,7 @@ def test_without_noise_the_weights_alone_are_fitted():
     clean = _likelihood([distances[0], distances[2]], codes)
     none = fit_without_noise(clean, clean.fit_uniform())
     grid = [
-        clean.log_likelihood(np.array([w, 0.0]), uniform_matrix(1e-12, 3))
+        clean.log_likelihood(np.array([w, 0.0]), make_uniform_matrix(1e-12, 3))
         for w in np.linspace(0.5, 1.5, 101)
     ]
     assert none.log_likelihood == pytest.approx(max(grid), abs=1e-3)
@@ -252,7 +252,7 @@ def _confused_sample(n=600, n_classes=4, near=0.2, seed=0, scale=5.0):
 
 def test_confusion_dependent_noise_follows_bayes_rule():
     distances, codes, _ = _confused_sample(30, 3)
-    verified, near, matrix = np.arange(30) % 7 == 0, 0.15, uniform_matrix(0.1, 3)
+    verified, near, matrix = np.arange(30) % 7 == 0, 0.15, make_uniform_matrix(0.1, 3)
     prior = compute_prior(distances, np.array([0.3, 0.5]))
     result = update_prior(prior, codes, verified, matrix, near)
     for i, q in enumerate(prior):
@@ -273,7 +273,7 @@ def test_confusion_dependent_noise_is_at_the_maximum_of_the_likelihood():
     none = np.zeros(len(codes), dtype=bool)
 
     def loss(x):
-        matrix, near = uniform_matrix(expit(x[1]), 4), expit(x[2])
+        matrix, near = make_uniform_matrix(expit(x[1]), 4), expit(x[2])
         prior = compute_prior(distances, np.array([np.exp(x[0]), 0.0]))
         centered = distances[0] - distances[0].mean(axis=1, keepdims=True)
         penalty = 0.5 * (np.exp(x[0]) * np.std(centered) / 2 / 4) ** 2 / len(codes)
@@ -308,7 +308,7 @@ def test_confusion_dependent_noise_has_to_win():
 
 def test_confusion_dependent_noise_in_single_precision_where_base_models_are_certain():
     distances, codes, _ = _confused_sample(scale=60.0)
-    matrix, fits = uniform_matrix(0.01, 4), []
+    matrix, fits = make_uniform_matrix(0.01, 4), []
     for dtype in (np.float32, np.float64):
         likelihood = _likelihood([d.astype(dtype) for d in distances], codes)
         fits.append(likelihood._newton_step(np.array([0.02, 0.0]), matrix, 0.1, 0.2))
@@ -318,15 +318,15 @@ def test_confusion_dependent_noise_in_single_precision_where_base_models_are_cer
 @pytest.mark.parametrize("n_classes", [2, 3, 80])
 def test_sums_of_short_and_long_rows(n_classes):
     values = np.random.default_rng(0).random((50, n_classes))
-    np.testing.assert_array_equal(row_minima(values), values.min(axis=1))
-    np.testing.assert_allclose(row_sums(values), values.sum(axis=1))
+    np.testing.assert_array_equal(compute_row_minima(values), values.min(axis=1))
+    np.testing.assert_allclose(compute_row_sums(values), values.sum(axis=1))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 def test_the_likelihood_of_a_uniform_rate_is_that_of_its_matrix(n_classes):
     rng = np.random.default_rng(0)
     prior, codes = rng.dirichlet(np.ones(n_classes), 60), rng.integers(0, n_classes, 60)
-    verified, matrix = np.arange(60) % 7 == 0, uniform_matrix(0.2, n_classes)
+    verified, matrix = np.arange(60) % 7 == 0, make_uniform_matrix(0.2, n_classes)
     likelihood = LabelLikelihood(
         [-2.0 * np.log(prior), np.zeros((1, n_classes))], codes, np.ones(60), verified
     )

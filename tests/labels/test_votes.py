@@ -9,8 +9,8 @@ from skcalib.labels import LabelIssueFinder
 from skcalib.labels._vote_model import (
     VoteModel,
     Votes,
+    _compute_posterior,
     _LeftOut,
-    _posterior,
     fit_votes,
     leave_out_votes,
     make_evidence,
@@ -216,7 +216,7 @@ def test_where_the_truth_is_known_the_interval_is_that_of_a_beta_distribution():
     who = np.repeat(np.arange(3), n_votes)
     right = np.concatenate([np.arange(n) < m for n, m in zip(n_votes, n_right)])
     votes = Votes(np.arange(len(who)), who, 1 - right, len(who), 3, 2)
-    grid = _posterior(votes, (1.0 * right, 1.0 - right), 0.7, 5.0, np.ones(len(who)))
+    grid = _compute_posterior(votes, (1.0 * right, 1.0 - right), 0.7, 5.0, np.ones(len(who)))
     for q in (0.025, 0.5, 0.975):
         exact = beta.ppf(q, n_right + 3.5, n_votes - n_right + 1.5)
         assert grid.at(q) == pytest.approx(exact, abs=4e-3)

@@ -17,7 +17,7 @@ from skcalib.labels import LabelIssueFinder
 from skcalib.metrics import check_alignment, expected_calibration_error
 
 # The list of columns that move, and the order that is surely better: sentences show them rounded.
-from skcalib.metrics._alignment import _listed, misplaced_columns
+from skcalib.metrics._alignment import _list_order, find_misplaced_columns
 from skcalib.posthoc import (
     BetaCalibration,
     GroupwiseCalibration,
@@ -114,7 +114,7 @@ class TestRightData:
         assert proba[y == 0, 1].mean() + proba[y == 1, 0].mean() > (
             proba[y == 0, 0].mean() + proba[y == 1, 1].mean()
         )
-        assert misplaced_columns(proba, y) is None
+        assert find_misplaced_columns(proba, y) is None
 
     def test_left_out_frequencies(self):
         # Every sample that is left out makes its own class less frequent.
@@ -191,7 +191,7 @@ class TestColumns:
     def test_of_many_classes_the_first_columns_that_move_are_listed(self, n_moved):
         names = [f"c{k:02}" for k in range(20)]
         order = [*names[1:n_moved], names[0], *names[n_moved:]]
-        text = _listed(order, names)
+        text = _list_order(order, names)
         assert text.count("that of") == min(n_moved, 8)
         assert text.startswith("column 0 that of 'c01'")
         assert text.endswith("...") == (n_moved > 8)

@@ -14,12 +14,12 @@ from skcalib.metrics._alignment import (
     _LEAST_GAIN,
     FALSE_ALARM,
     _Associations,
-    _cycles,
-    _half,
+    _draw_half,
+    _find_cycles,
     diagnose_rows,
-    drawn_rows,
+    draw_rows,
     is_confidence,
-    surely_positive,
+    is_surely_positive,
 )
 
 
@@ -36,10 +36,10 @@ def test_the_least_sure_gain_solves_the_inequality_of_bernstein(n_ways):
         log_odds = np.log(n_ways / FALSE_ALARM)
         roots = np.roots([1, -2 * largest * log_odds / 3, -2 * variance * log_odds])
         least = roots.max()
-        assert surely_positive(least * 1.001, variance, largest, n_ways)
-        assert not surely_positive(least * 0.999, variance, largest, n_ways)
-        assert not surely_positive(roots.min() * 1.001, variance, largest, n_ways)  # negative
-    assert not surely_positive(0.0, 0.0, 0.0)
+        assert is_surely_positive(least * 1.001, variance, largest, n_ways)
+        assert not is_surely_positive(least * 0.999, variance, largest, n_ways)
+        assert not is_surely_positive(roots.min() * 1.001, variance, largest, n_ways)  # negative
+    assert not is_surely_positive(0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("n_columns", [1, 5, 100])
@@ -47,7 +47,7 @@ def test_the_least_sure_gain_solves_the_inequality_of_bernstein(n_ways):
 def test_drawn_rows_hold_no_more_numbers_than_asked_for(n_columns, most, monkeypatch):
     monkeypatch.setattr(_alignment, "_MOST_NUMBERS", most)
     for n_rows in (1, 9, 10, 11, 500):
-        rows = np.arange(n_rows)[drawn_rows(n_rows, n_columns)]
+        rows = np.arange(n_rows)[draw_rows(n_rows, n_columns)]
         assert (np.diff(rows) > 0).all()
         assert 1 <= len(rows) <= max(most / n_columns, 1)
         assert len(rows) == n_rows or n_rows * n_columns > most
@@ -55,7 +55,7 @@ def test_drawn_rows_hold_no_more_numbers_than_asked_for(n_columns, most, monkeyp
 
 def test_drawn_rows_are_from_everywhere(monkeypatch):
     monkeypatch.setattr(_alignment, "_MOST_NUMBERS", 2000)
-    rows = drawn_rows(10**6, 2)
+    rows = draw_rows(10**6, 2)
     assert len(rows) > 990  # drawn with replacement
     assert 4e5 < rows.mean() < 6e5
 
@@ -91,7 +91,7 @@ class TestAssociations:
     def evidence(self, monkeypatch, whole, classes, columns):
         """What the inequality gets; None where the gain is too small for a word."""
         seen = []
-        monkeypatch.setattr(_alignment, "surely_positive", lambda *given: seen.append(given))
+        monkeypatch.setattr(_alignment, "is_surely_positive", lambda *given: seen.append(given))
         whole.surely_gain(np.array(classes), None if columns is None else np.array(columns), 7)
         return seen[0] if seen else None
 
@@ -149,7 +149,7 @@ class TestAssociations:
 
 def test_halves_are_of_every_class():
     codes = np.random.default_rng(0).integers(0, 5, 203)
-    half = _half(codes)
+    half = _draw_half(codes)
     for k in range(5):
         assert abs(half[codes == k].sum() - (~half)[codes == k].sum()) <= 1
     assert 0.3 < half[: len(half) // 2].mean() < 0.7  # at random
@@ -164,7 +164,7 @@ def test_cycles_of_all_permutations_of_five():
                 orbit.append(order[orbit[-1]])
             if len(orbit) > 1 and min(orbit) == start:
                 expected.add(tuple(orbit))
-        assert {tuple(c.tolist()) for c in _cycles(np.array(order))} == expected
+        assert {tuple(c.tolist()) for c in _find_cycles(np.array(order))} == expected
 
 
 def _rows_by_definition(proba, codes):
@@ -181,7 +181,7 @@ def _rows_by_definition(proba, codes):
     error = observed.std() / np.sqrt(n)
     if observed.mean() > 2 * error or implied.mean() < _LEAST_GAIN:
         return None
-    if not surely_positive(missing.mean(), missing.var() / n, np.abs(missing).max() / n):
+    if not is_surely_positive(missing.mean(), missing.var() / n, np.abs(missing).max() / n):
         return None
     label = np.mean([proba[i, codes[i]] for i in range(n)])
     others = np.dot(frequency, mean)
@@ -228,7 +228,7 @@ def test_the_confidence_is_found_as_the_definition_has_it():
         expected = (
             p.min() >= 0.5
             and codes.mean() <= 0.5 + 2 * np.sqrt(0.25 / n)
-            and surely_positive(gains.mean(), gains.var() / n, np.abs(gains).max() / n)
+            and is_surely_positive(gains.mean(), gains.var() / n, np.abs(gains).max() / n)
             and of.mean() - rest.mean() < 2 * error
         )
         assert is_confidence(p, codes) == expected

@@ -4,10 +4,10 @@ import pytest
 from skcalib.metrics._calibration_error import (
     compute_bins,
     compute_curve,
+    compute_residual_norm,
+    compute_top_label,
     iter_top_label,
-    residual_norm,
     sum_bins,
-    top_label,
 )
 from skcalib.utils import _numeric
 from skcalib.utils._proba import check_predictions
@@ -16,9 +16,9 @@ from skcalib.utils._proba import check_predictions
 def test_norms():
     # Gaps .1 and -.3 of bins that hold 3 and 1 of 4 rows; the empty bin counts nothing.
     sums = np.array([[3.0, 0.0, 1.0], [0.9, 0.0, 0.2], [0.6, 0.0, 0.5]])
-    assert residual_norm(sums, "l1") == pytest.approx(0.75 * 0.1 + 0.25 * 0.3)
-    assert residual_norm(sums, "l2") == pytest.approx(np.sqrt(0.75 * 0.01 + 0.25 * 0.09))
-    assert residual_norm(sums, "max") == pytest.approx(0.3)
+    assert compute_residual_norm(sums, "l1") == pytest.approx(0.75 * 0.1 + 0.25 * 0.3)
+    assert compute_residual_norm(sums, "l2") == pytest.approx(np.sqrt(0.75 * 0.01 + 0.25 * 0.09))
+    assert compute_residual_norm(sums, "max") == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
@@ -46,19 +46,19 @@ def test_top_label(monkeypatch, n_classes, dtype, grid):
     proba = rng.multinomial(grid, rng.dirichlet(np.ones(n_classes)), size=90) / grid
     proba = proba.astype(dtype)
     y = (proba.cumsum(axis=1) < rng.random((90, 1))).sum(axis=1).clip(0, n_classes - 1)
-    confidence, correct = top_label(check_predictions(y, proba))
+    confidence, correct = compute_top_label(check_predictions(y, proba))
     np.testing.assert_array_equal(confidence, proba.max(axis=1))
     np.testing.assert_array_equal(correct, proba.argmax(axis=1) == y)
 
 
 def test_the_first_of_equals_is_the_prediction():
     proba = [[0.4, 0.4, 0.2], [0.4, 0.4, 0.2], [0.1, 0.6, 0.3]]
-    _, correct = top_label(check_predictions([0, 1, 1], proba))
+    _, correct = compute_top_label(check_predictions([0, 1, 1], proba))
     assert correct.tolist() == [True, False, True]
 
 
 def test_positive_class():
-    confidence, correct = top_label(
+    confidence, correct = compute_top_label(
         check_predictions(["n", "y", "y"], [0.9, 0.2, 1.0], pos_label="y")
     )
     assert confidence.tolist() == [0.9, 0.2, 1.0]

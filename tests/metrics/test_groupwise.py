@@ -12,7 +12,7 @@ from skcalib.metrics import (
     groupwise_calibration_error,
 )
 from skcalib.metrics._binned_draws import OneSeed
-from skcalib.metrics._groupwise import holm
+from skcalib.metrics._groupwise import correct_by_holm
 from skcalib.metrics._resampling import Resampled
 from skcalib.utils import SkcalibWarning
 
@@ -143,12 +143,12 @@ def closed_test(pvalues):
 @pytest.mark.parametrize("seed", range(5))
 def test_holm_is_the_closure_of_bonferroni(seed):
     pvalues = np.random.default_rng(seed).uniform(size=5) ** 3
-    assert holm(pvalues) == pytest.approx(closed_test(pvalues))
+    assert correct_by_holm(pvalues) == pytest.approx(closed_test(pvalues))
 
 
 def test_holm_by_hand():
-    assert holm(np.array([0.01, 0.04, 0.03])) == pytest.approx([0.03, 0.06, 0.06])
-    assert len(holm(np.empty(0))) == 0
+    assert correct_by_holm(np.array([0.01, 0.04, 0.03])) == pytest.approx([0.03, 0.06, 0.06])
+    assert len(correct_by_holm(np.empty(0))) == 0
 
 
 @pytest.mark.slow

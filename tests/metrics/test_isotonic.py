@@ -5,7 +5,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from skcalib.metrics import isotonic_reliability_curve, score_decomposition
-from skcalib.metrics._reliability_curves import _envelope
+from skcalib.metrics._reliability_curves import _compute_envelope
 
 
 def sample(n=300, seed=0):
@@ -117,7 +117,7 @@ def test_the_curves_left_out_of_an_envelope_are_the_most_extreme():
 
     kept = sorted(curves, key=extremeness)[4:]
     expected = np.min(kept, axis=0), np.max(kept, axis=0)
-    np.testing.assert_array_equal(_envelope(curves, 0.9), expected)
+    np.testing.assert_array_equal(_compute_envelope(curves, 0.9), expected)
 
 
 def test_a_simultaneous_band_needs_enough_curves():

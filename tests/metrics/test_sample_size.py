@@ -7,7 +7,10 @@ from scipy.special import logit
 from sklearn.metrics import roc_auc_score
 
 from skcalib.metrics import decision_curve, samples_for_validation, validation_summary
-from skcalib.metrics._sample_size import _probabilities, _risk  # the guessed distribution
+from skcalib.metrics._sample_size import (  # the guessed distribution
+    _find_risk,
+    _make_probabilities,
+)
 
 
 def size_of(table):
@@ -17,7 +20,7 @@ def size_of(table):
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate", "auroc"), [(0.3, 0.7), (0.1, 0.8)])
 def test_beside_the_formulas_of_riley(rate, auroc):
-    proba = _probabilities(None, rate, auroc)
+    proba = _make_probabilities(None, rate, auroc)
     score, spread = logit(proba), proba * (1 - proba)
     table = samples_for_validation(
         proba, width={"o_e_ratio": 0.3, "slope": 0.3}, n_simulations=40, random_state=0
@@ -33,7 +36,7 @@ def test_beside_the_formulas_of_riley(rate, auroc):
 
 
 def test_a_guess_of_rate_and_auroc():
-    proba = _probabilities(None, 0.07, 0.77)
+    proba = _make_probabilities(None, 0.07, 0.77)
     assert proba.mean() == pytest.approx(0.07, abs=1e-9)
     y = np.tile([0, 1], len(proba))
     weight = np.column_stack([1 - proba, proba]).ravel()
@@ -52,7 +55,7 @@ def studies(proba, risk, n, m=60):
 @pytest.mark.long
 @pytest.mark.slow
 def test_the_aims_are_reached_with_the_stated_probability():
-    proba = _probabilities(None, 0.3, 0.75)
+    proba = _make_probabilities(None, 0.3, 0.75)
     given = {"n_simulations": 60, "random_state": 0}
     table = samples_for_validation(
         proba, width={"slope": 0.5, "ici": 0.08}, detect={"slope": 0.6, "o_e_ratio": 1.3}, **given
@@ -65,7 +68,7 @@ def test_the_aims_are_reached_with_the_stated_probability():
     ]
     assert 0.75 < np.mean(hits) <= 1
     for place, statistic, value in ((2, "slope", 0.6), (0, "o_e_ratio", 1.3)):
-        risk = _risk(proba, statistic, value)
+        risk = _find_risk(proba, statistic, value)
         found = []
         for y, p in studies(proba, risk, n["detect", statistic]):
             row = validation_summary(y, p, n_resamples=1, random_state=0)[place]
@@ -75,7 +78,7 @@ def test_the_aims_are_reached_with_the_stated_probability():
 
 
 def test_width_of_a_net_benefit():
-    proba = _probabilities(None, 0.3, 0.75)
+    proba = _make_probabilities(None, 0.3, 0.75)
     table = samples_for_validation(
         proba, width={"net_benefit": 0.1}, threshold=0.2, n_simulations=40, random_state=0
     )
@@ -128,4 +131,4 @@ def test_rare_events_and_areas_near_the_ends(rate, auroc):
 def test_risks_of_a_steep_slope_keep_the_mean():
     proba = np.array([1e-12, 0.2, 0.7, 1 - 1e-12])
     for slope in (-3, 0.01, 20):
-        assert _risk(proba, "slope", slope).mean() == pytest.approx(proba.mean(), abs=1e-6)
+        assert _find_risk(proba, "slope", slope).mean() == pytest.approx(proba.mean(), abs=1e-6)

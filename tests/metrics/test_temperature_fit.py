@@ -12,15 +12,15 @@ from skcalib.metrics._temperature_fit import (
     TemperatureFit,
     TemperatureProblem,
     TemperatureSums,
-    best_uniform_weight,
+    compute_softmax_at,
+    compute_softmax_in_place,
+    compute_temperature_sums,
+    find_uniform_weight,
     fit_temperature,
     fit_temperature_by_sums,
     label_terms,
     log_softmax_at,
-    next_uniform_weight,
-    softmax_at,
-    softmax_in_place,
-    temperature_sums,
+    update_uniform_weight,
     warn_of_bound,
 )
 from skcalib.posthoc import EnsembleTemperatureScaling, TemperatureScaling, _temperature
@@ -49,7 +49,7 @@ def test_the_weight_of_the_uniform_part_maximizes_the_posterior(n_wrong, start):
         return -of_data - (np.log(w) + n * np.log1p(-w)) / (n + 1)
 
     best = minimize_scalar(cost, bounds=(-25, 25), method="bounded", options={"xatol": 1e-9}).x
-    found = best_uniform_weight(of_label, 0.25, fraction, n, start)
+    found = find_uniform_weight(of_label, 0.25, fraction, n, start)
     assert found == pytest.approx(1 / (1 + np.exp(-best)), rel=1e-4)
 
 
@@ -66,7 +66,7 @@ def test_sums_are_derivatives_of_their_loss(w):
     logits, y, weight = example()
 
     def at(beta, w):
-        sums = temperature_sums(logits, y, weight, beta, w, weight.sum(), 3.0)
+        sums = compute_temperature_sums(logits, y, weight, beta, w, weight.sum(), 3.0)
         return TemperatureSums(*sums)
 
     here, step = at(0.7, w), 1e-4
@@ -100,7 +100,9 @@ def test_sums_of_chunks_lead_to_the_fit_of_all(uniform, pseudo_errors, start, sc
     def sums_at(beta, w):
         chunks = np.split(np.arange(60), [13, 40])
         return sum(
-            temperature_sums(logits[rows], y[rows], weight[rows], beta, w, n, pseudo_errors)
+            compute_temperature_sums(
+                logits[rows], y[rows], weight[rows], beta, w, n, pseudo_errors
+            )
             for rows in chunks
         )
 
@@ -162,7 +164,9 @@ def test_labels_on_top_lead_to_the_lower_bound_and_constant_rows_nowhere(uniform
 
     # The same from sums.
     def sums_at(y, logits):
-        return lambda beta, w: temperature_sums(logits, y, np.ones(len(y)), beta, w, len(y), 0.0)
+        return lambda beta, w: compute_temperature_sums(
+            logits, y, np.ones(len(y)), beta, w, len(y), 0.0
+        )
 
     start = TemperatureFit(2.0, 0.1 if uniform else None)
     for data in ((np.arange(3), logits), (np.array([1, 2]), tied)):
@@ -178,7 +182,7 @@ def test_labels_below_all_others_lead_to_the_upper_bound():
     assert fit_temperature(logits, y, None, (0.01, 10.0)).temperature == 10
     start = TemperatureFit(0.5, None)
     found = fit_temperature_by_sums(
-        lambda beta, w: temperature_sums(logits, y, np.ones(3), beta, w, 3, 0.0),
+        lambda beta, w: compute_temperature_sums(logits, y, np.ones(3), beta, w, 3, 0.0),
         start,
         3,
         (0.01, 10.0),
@@ -212,11 +216,13 @@ def test_softmax_is_that_of_scipy_in_blocks_of_rows(dtype, order):
         expected, logs = softmax(exact, axis=1), log_softmax(exact, axis=1)
     atol = 30 * np.finfo(wide).eps
     proba, log_proba = log_softmax_at(logits, 0.7)
-    np.testing.assert_allclose(softmax_at(logits, 0.7), expected, atol=atol)
+    np.testing.assert_allclose(compute_softmax_at(logits, 0.7), expected, atol=atol)
     np.testing.assert_allclose(proba, expected, atol=atol)
     np.testing.assert_allclose(log_proba[2:], logs[2:], atol=200 * atol)
-    assert {softmax_at(logits, 0.7).dtype, proba.dtype, log_proba.dtype} == {np.dtype(wide)}
-    at_1 = softmax_in_place(logits[2:].astype(wide))
+    assert {compute_softmax_at(logits, 0.7).dtype, proba.dtype, log_proba.dtype} == {
+        np.dtype(wide)
+    }
+    at_1 = compute_softmax_in_place(logits[2:].astype(wide))
     np.testing.assert_allclose(at_1, softmax(logits[2:].astype(np.float64), axis=1), atol=atol)
 
 
@@ -247,13 +253,13 @@ def test_the_next_weight_minimizes_a_parabola_beside_its_prior(slope, bend, n):
         return of_data - prior * np.log(v) - (1 - prior) * np.log1p(-v)
 
     best = minimize_scalar(cost, bounds=(-25, 25), method="bounded", options={"xatol": 1e-9}).x
-    found = next_uniform_weight(slope, bend, 0.1, n)
+    found = update_uniform_weight(slope, bend, 0.1, n)
     assert found == pytest.approx(max(1 / (1 + np.exp(-best)), 1e-4), rel=1e-5)
 
 
 def test_the_next_weight_falls_to_a_thousandth_at_most():
-    assert next_uniform_weight(1e9, 0.0, 0.1, 40.0) == pytest.approx(1e-4)
-    assert next_uniform_weight(-1e9, 0.0, 0.1, 40.0) == pytest.approx(1.0)
+    assert update_uniform_weight(1e9, 0.0, 0.1, 40.0) == pytest.approx(1e-4)
+    assert update_uniform_weight(-1e9, 0.0, 0.1, 40.0) == pytest.approx(1.0)
 
 
 @pytest.mark.slow

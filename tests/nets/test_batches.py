@@ -7,7 +7,7 @@ from skorch.dataset import Dataset
 from torch.utils.data import DataLoader, Subset
 
 from skcalib.nets import MLP, CalibratedNetClassifier
-from skcalib.nets._data import BatchLabels, batches_items, collate, wrap
+from skcalib.nets._data import BatchLabels, collate, makes_batches, wrap
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(30, 4).astype(np.float32)
@@ -49,9 +49,9 @@ def test_batches_from_arrays_are_those_of_single_items(convert, y):
 def test_own_collation_and_loaders_without_batches():
     wrapped = wrap(Dataset(X, Y), np.arange(30), own_collate=True)
     assert [item[1] for item in wrapped.__getitems__([4, 2]).items] == [Y[4], Y[2]]
-    assert batches_items(DataLoader, {})
-    assert not batches_items(DataLoader, {"batch_size": None})
-    assert not batches_items(list, {})
+    assert makes_batches(DataLoader, {})
+    assert not makes_batches(DataLoader, {"batch_size": None})
+    assert not makes_batches(list, {})
 
 
 def test_any_iterator_of_skorch_still_works():

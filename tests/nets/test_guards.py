@@ -21,7 +21,7 @@ from torch.utils.data import IterableDataset, WeightedRandomSampler
 from skcalib.difficulty import RMDScorer
 from skcalib.losses import DifficultyAwareLoss, UncertaintyWeightedLoss
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
-from skcalib.nets._checks import _trained_values
+from skcalib.nets._checks import _iter_trained_values
 from skcalib.selection import MaxEntropySelector
 from skcalib.utils import SkcalibWarning
 
@@ -55,7 +55,7 @@ def test_numbers_are_looked_at_where_the_parameters_are():
     optimizer.step()
     state = [value for values in optimizer.state.values() for value in values.values()]
     assert {value.device.type for value in state} == {"cpu", "meta"}
-    values = list(_trained_values(SimpleNamespace(module_=module, optimizer_=optimizer)))
+    values = list(_iter_trained_values(SimpleNamespace(module_=module, optimizer_=optimizer)))
     assert len(values) == 2 * 3  # a weight and a bias, each with two moments
     assert {value.device.type for value in values} == {"meta"}
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import RMDScorer, error_rate_by_difficulty
 from skcalib.plots import DifficultyDisplay
-from skcalib.utils._numeric import binomial_interval
+from skcalib.utils._numeric import compute_binomial_interval
 
 
 def _predictions(n=60):
@@ -103,7 +103,7 @@ def test_the_histogram_counts_every_sample_once():
 def test_bars_are_binomial_intervals():
     y_true, y_pred, difficulty = _predictions()
     display = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty, n_groups=4)
-    low, high = binomial_interval(display.error_rate, np.full(4, 15.0), 0.95)
+    low, high = compute_binomial_interval(display.error_rate, np.full(4, 15.0), 0.95)
     np.testing.assert_allclose(display.band, (low, high))
     segments = display.ax_.collections[0].get_segments()
     np.testing.assert_allclose([s[:, 1] for s in segments], np.transpose([low, high]), atol=1e-12)
@@ -174,7 +174,7 @@ def test_groups_of_equal_difficulty_are_one():
     rate = [y_pred[depth == d].mean() for d in (1, 2, 4)]
     np.testing.assert_allclose(display.error_rate, rate)
     np.testing.assert_allclose(
-        display.band, binomial_interval(np.array(rate), np.array([200.0, 100, 100]), 0.95)
+        display.band, compute_binomial_interval(np.array(rate), np.array([200.0, 100, 100]), 0.95)
     )
     (overall,) = [line for line in display.ax_.lines if line.get_label() == "All samples"]
     assert overall.get_ydata() == pytest.approx(np.full(2, y_pred.mean()))

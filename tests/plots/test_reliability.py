@@ -17,7 +17,7 @@ from skcalib.metrics import (
     smooth_reliability_curve,
 )
 from skcalib.plots import ReliabilityDisplay
-from skcalib.utils._numeric import binomial_interval
+from skcalib.utils._numeric import compute_binomial_interval
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_band(data):
     assert ReliabilityDisplay.from_predictions(y, proba, confidence_level=None).band is None
     display = ReliabilityDisplay.from_predictions(y, proba, n_bins=5, confidence_level=0.9)
     curve = reliability_curve(y, proba, n_bins=5)
-    expected = binomial_interval(curve.prob_true, curve.bin_weight, 0.9)
+    expected = compute_binomial_interval(curve.prob_true, curve.bin_weight, 0.9)
     np.testing.assert_array_equal(display.band, expected)
     bars = next(c for c in display.ax_.collections if hasattr(c, "get_segments"))
     drawn = [segment[:, 1] for segment in bars.get_segments()]

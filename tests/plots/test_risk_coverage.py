@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from skcalib.metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
 from skcalib.plots import RiskCoverageDisplay
 from skcalib.selection import SelectiveClassifier
-from skcalib.utils._numeric import binomial_interval
+from skcalib.utils._numeric import compute_binomial_interval
 
 
 def sample(k=3):
@@ -57,7 +57,7 @@ def test_the_band_is_an_interval_of_the_error_rate():
     display = RiskCoverageDisplay.from_predictions(y, proba, sample_weight=weight)
     curve = risk_coverage_curve(y, proba, sample_weight=weight)
     vertices = display.ax_.collections[0].get_paths()[0].vertices
-    low, high = binomial_interval(curve.risk, curve.coverage * weight.sum(), 0.95)
+    low, high = compute_binomial_interval(curve.risk, curve.coverage * weight.sum(), 0.95)
     at_the_end = vertices[np.isclose(vertices[:, 0], 1)][:, 1]
     assert at_the_end.min() == pytest.approx(low[-1])
     assert at_the_end.max() == pytest.approx(high[-1])

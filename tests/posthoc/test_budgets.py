@@ -61,7 +61,7 @@ def test_mixtures_end():
 def test_beta_maps_end(parameters):
     counts = counted(
         _one_vs_rest,
-        "_steps_within_bounds",
+        "_find_steps_within_bounds",
         lambda *data: BetaCalibration(parameters=parameters).fit(*data),
     )
     # Of three classes at once, with 100 steps at most; where all are right slopes have no end.

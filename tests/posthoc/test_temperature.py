@@ -10,7 +10,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
 from skcalib.metrics import _temperature_fit
-from skcalib.metrics._temperature_fit import slope_and_curvature
+from skcalib.metrics._temperature_fit import compute_slope_and_curvature
 from skcalib.posthoc import TemperatureScaling
 from skcalib.posthoc import _temperature as posthoc_temperature
 from skcalib.posthoc._temperature import compute_top_confidence
@@ -100,7 +100,7 @@ def test_slope_and_curvature_against_finite_differences():
         return log_loss(logits, y, 1 / beta, weight) * weight.sum()
 
     h, beta = 1e-4, 0.6
-    slope, curvature = slope_and_curvature(logits, y, weight, beta)
+    slope, curvature = compute_slope_and_curvature(logits, y, weight, beta)
     assert slope == pytest.approx((total(beta + h) - total(beta - h)) / (2 * h), rel=1e-6)
     second = (total(beta + h) - 2 * total(beta) + total(beta - h)) / h**2
     assert curvature == pytest.approx(second, rel=1e-5)
@@ -194,9 +194,9 @@ def test_few_passes_over_the_logits(n, temperature, bounds, monkeypatch):
 
     def counted(block, *args):
         passed.append(len(block))
-        return slope_and_curvature(block, *args)
+        return compute_slope_and_curvature(block, *args)
 
-    monkeypatch.setattr(_temperature_fit, "slope_and_curvature", counted)
+    monkeypatch.setattr(_temperature_fit, "compute_slope_and_curvature", counted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         TemperatureScaling(bounds=bounds).fit(logits, y)

@@ -10,7 +10,7 @@ from scipy.special import expit, logit, softmax
 from scipy.stats import binom
 
 from skcalib.datasets import make_predictions
-from skcalib.metrics._intervals import mean_test
+from skcalib.metrics._intervals import compute_mean_pvalue
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
 from skcalib.report._sections import compute_trust as trust
@@ -352,7 +352,7 @@ def test_an_undecided_page_says_what_it_would_have_found():
     rng, said = np.random.default_rng(0), proba[:, 1]
     shifted = brentq(lambda x: np.mean(expit(logit(said) - x)) - said.mean() + 0.03, 0, 2)
     true = expit(logit(said) - shifted)
-    pvalues = [mean_test(rng.uniform(size=500) < true, said, None) for _ in range(1000)]
+    pvalues = [compute_mean_pvalue(rng.uniform(size=500) < true, said, None) for _ in range(1000)]
     rejected = np.mean(np.array(pvalues) <= overall["level"])
     # Three standard errors of the frequency, and a normal distribution for a binomial one.
     assert power["probability"] == pytest.approx(rejected, abs=0.05)

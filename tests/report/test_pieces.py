@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from skcalib import __main__
 from skcalib.datasets import make_predictions
 from skcalib.metrics import CalibrationAccumulator, calibration_error_interval
-from skcalib.metrics._intervals import mean_test
+from skcalib.metrics._intervals import compute_mean_pvalue
 from skcalib.report import (
     CalibrationReport,
     _compare,
@@ -33,7 +33,7 @@ from skcalib.report import (
     _tests,
 )
 from skcalib.report._data import read_data
-from skcalib.selection._risk_control import risk_control
+from skcalib.selection._risk_control import control_risk
 
 
 def made(n=300, n_classes=3, **options):
@@ -43,23 +43,23 @@ def made(n=300, n_classes=3, **options):
 
 def test_fractions_and_means_by_hand():
     of, mass = np.array([1.0, 0.0, 1.0]), np.array([3.0, 4.0, 5.0])
-    found = _data.fraction(of, mass)
+    found = _data.estimate_fraction(of, mass)
     assert found["value"] == pytest.approx(8 / 12)
     n = 12**2 / (9 + 16 + 25)  # effective
     assert found["low"] == pytest.approx(beta.ppf(0.005, n * 2 / 3, n / 3 + 1))
     assert found["high"] == pytest.approx(beta.ppf(0.995, n * 2 / 3 + 1, n / 3))
-    assert np.isnan(_data.fraction(of, np.zeros(3))["value"])
-    assert np.isnan(_data.mean(of, np.zeros(3)))
-    assert _data.fraction(np.ones(3), np.full(3, 0.1))["value"] == 1
+    assert np.isnan(_data.estimate_fraction(of, np.zeros(3))["value"])
+    assert np.isnan(_data.compute_mean(of, np.zeros(3)))
+    assert _data.estimate_fraction(np.ones(3), np.full(3, 0.1))["value"] == 1
     x = np.array([1.0, 4.0, 7.0])
     center = (3 + 16 + 35) / 12
     variance = mass @ (x - center) ** 2 / 12 * n / (n - 1)
     for least in (0.0, 2 * variance):
-        found = _data.mean_interval(x, 10 * mass, level=0.9, least=least)
+        found = _data.compute_mean_interval(x, 10 * mass, level=0.9, least=least)
         half = norm.ppf(0.95) * np.sqrt(max(variance, least) / n)
         assert found["value"] == pytest.approx(center)
         assert (found["low"], found["high"]) == pytest.approx((center - half, center + half))
-    one = _data.mean_interval(np.ones(1), np.ones(1))
+    one = _data.compute_mean_interval(np.ones(1), np.ones(1))
     assert (one["value"], one["low"], one["high"]) == (1, -np.inf, np.inf)
 
 
@@ -161,7 +161,7 @@ def test_the_p_value_of_ranges_is_that_of_the_smallest_of_all():
             bins = np.searchsorted(edges[1:-1], said, side="left")
             members += [bins == b for b in np.unique(bins)]
             members += [bins > b for b in np.unique(bins)[:-1]]
-        pvalues = [mean_test(outcome[rows], said[rows], None) for rows in members]
+        pvalues = [compute_mean_pvalue(outcome[rows], said[rows], None) for rows in members]
         assert found.pvalue == pytest.approx(min(1, len(members) * min(pvalues)))
         worst = members[int(np.argmin(pvalues))]
         assert found.proba_range == [said[worst].min(), said[worst].max()]
@@ -240,7 +240,7 @@ def test_limits_of_declining():
     right = (proba > 0.5) == data.codes
     confidence = np.maximum(proba, 1 - proba)
     for entry in _sections._compute_thresholds(data, risks):
-        kept = risk_control(confidence, right, risk=entry["risk"], delta=0.01)
+        kept = control_risk(confidence, right, risk=entry["risk"], delta=0.01)
         answered = confidence > kept.threshold
         assert entry["kept"] == (kept.n_accepted > 0 and answered.any())
         if entry["kept"]:

@@ -6,7 +6,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from skcalib.report import CalibrationReport
-from skcalib.selection._risk_control import risk_control
+from skcalib.selection._risk_control import control_risk
 from skcalib.utils._proba import expand_soft_labels
 
 
@@ -72,7 +72,7 @@ def test_the_summary_and_what_is_advised(too_sure, report):
     assert found["calibrators"]["best"] == "StackedCalibration"
     agree = shares[np.arange(600), proba.argmax(axis=1)]
     for line in found["selective"]["table"]:
-        kept = risk_control(proba.max(axis=1), agree, risk=line["risk"], delta=0.01)
+        kept = control_risk(proba.max(axis=1), agree, risk=line["risk"], delta=0.01)
         assert line["kept"] == (kept.n_accepted > 0)
         if line["kept"]:
             assert line["threshold"] == pytest.approx(kept.threshold)

@@ -9,8 +9,8 @@ from skcalib.selection._risk_control import (
     _count_accepted,
     _Game,
     compute_upper_bound,
-    risk_control,
-    risk_control_of_counts,
+    control_risk,
+    control_risk_of_counts,
 )
 
 
@@ -46,7 +46,7 @@ def test_levels_sum_to_delta(n):
 def test_45_samples_without_error_suffice():
     # .95 ** 45 = .0994: with a true error rate of .05 all are right in less than a tenth of cases.
     for n, n_accepted in ((44, 0), (45, 45), (58, 58)):
-        found = risk_control(np.arange(n) / n, np.ones(n, bool), risk=0.05, delta=0.1)
+        found = control_risk(np.arange(n) / n, np.ones(n, bool), risk=0.05, delta=0.1)
         assert found.n_accepted == n_accepted
 
 
@@ -87,7 +87,7 @@ def test_fixed_sequence_against_its_definition(seed, decimals, n):
     rng = np.random.default_rng(seed)
     confidence = rng.random(n).round(decimals)
     correct = rng.random(n) > 0.2 * (1 - confidence) ** 2 + 0.01 * (seed % 3)
-    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
+    found = control_risk(confidence, correct, risk=0.05, delta=0.1)
 
     def p_value(accepted):
         return binom.cdf(np.sum(~correct[accepted]), accepted.sum(), 0.05)
@@ -99,7 +99,7 @@ def test_counts_and_bound_are_those_of_the_accepted():
     rng = np.random.default_rng(0)
     confidence = rng.random(2000).round(2)
     correct = rng.random(2000) > 0.15 * (1 - confidence)
-    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
+    found = control_risk(confidence, correct, risk=0.05, delta=0.1)
     accepted = confidence > found.threshold
     assert 0 < found.n_accepted == accepted.sum() < 2000
     assert found.n_errors == np.sum(~correct[accepted])
@@ -108,7 +108,7 @@ def test_counts_and_bound_are_those_of_the_accepted():
 
 def test_all_are_accepted_where_none_is_wrong():
     confidence = np.linspace(0, 1, 500)
-    found = risk_control(confidence, np.ones(500, dtype=bool), risk=0.05, delta=0.1)
+    found = control_risk(confidence, np.ones(500, dtype=bool), risk=0.05, delta=0.1)
     assert found[:3] == (-np.inf, 500, 0)
 
 
@@ -116,7 +116,7 @@ def test_none_is_accepted_where_half_are_wrong():
     rng = np.random.default_rng(0)
     confidence, correct = rng.random(500), rng.random(500) > 0.5
     for agree in (correct, 0.9 * correct):
-        assert risk_control(confidence, agree, risk=0.05, delta=0.1) == (np.inf, 0, 0, 1.0)
+        assert control_risk(confidence, agree, risk=0.05, delta=0.1) == (np.inf, 0, 0, 1.0)
 
 
 def test_counts_in_bins_are_samples_of_equal_confidence():
@@ -124,17 +124,17 @@ def test_counts_in_bins_are_samples_of_equal_confidence():
     cell, largest = rng.integers(0, 12, 900), np.arange(12) / 11
     correct = rng.random(900) > 0.15 * (1 - largest[cell])
     counts = np.bincount(cell), np.bincount(cell, ~correct)
-    found = risk_control_of_counts(largest, *counts, risk=0.05, delta=0.1)
-    assert found == risk_control(largest[cell], correct, risk=0.05, delta=0.1)
+    found = control_risk_of_counts(largest, *counts, risk=0.05, delta=0.1)
+    assert found == control_risk(largest[cell], correct, risk=0.05, delta=0.1)
     assert 0 < found.n_accepted < 900
 
 
 def test_equal_confidence_is_one_threshold():
     constant = np.full(400, 0.5)
     right = np.arange(400) >= 8
-    assert risk_control(constant, right, risk=0.05, delta=0.1).n_accepted == 400
+    assert control_risk(constant, right, risk=0.05, delta=0.1).n_accepted == 400
     right = np.arange(400) >= 30
-    assert risk_control(constant, right, risk=0.05, delta=0.1).n_accepted == 0
+    assert control_risk(constant, right, risk=0.05, delta=0.1).n_accepted == 0
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ def test_the_limit_is_exceeded_as_seldom_as_promised(ties):
         confidence = rng.random(400)
         correct = rng.random(400) > (1 - confidence) / 2
         shown = np.floor(confidence * 20) / 20 if ties else confidence
-        found = risk_control(shown, correct, risk=risk, delta=delta)
+        found = control_risk(shown, correct, risk=risk, delta=delta)
         if found.n_accepted:
             # A shown value v stands for confidences in [v, v + 1/20).
             limit = found.threshold + 0.05 * ties if np.isfinite(found.threshold) else 0.0
@@ -163,7 +163,7 @@ def test_wrong_labels_among_the_most_confident_do_not_end_the_search():
     correct = rng.random(3000) > 0.02
     correct[np.argmax(confidence)] = False
     correct[np.argsort(-confidence)[5]] = False
-    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
+    found = control_risk(confidence, correct, risk=0.05, delta=0.1)
     assert found.n_accepted == 3000
 
 
@@ -196,8 +196,8 @@ def test_groups_of_one_are_samples():
     rng = np.random.default_rng(1)
     confidence = rng.uniform(size=800)
     correct = rng.random(800) < 0.6 + 0.4 * confidence
-    plain = risk_control(confidence, correct, risk=0.2, delta=0.1)
-    alone = risk_control(confidence, correct, risk=0.2, delta=0.1, groups=np.arange(800))
+    plain = control_risk(confidence, correct, risk=0.2, delta=0.1)
+    alone = control_risk(confidence, correct, risk=0.2, delta=0.1, groups=np.arange(800))
     assert alone.n_accepted == pytest.approx(plain.n_accepted, rel=0.05)
     assert alone.bound == pytest.approx(plain.bound, abs=0.005)
 
@@ -214,7 +214,7 @@ def test_the_limit_holds_where_errors_gather_in_groups():
         correct = rng.random(800) >= gathered
         confidence = np.repeat(mean, 8) + 1e-6 * rng.uniform(size=800)
         for k, given in enumerate((None, groups)):
-            found = risk_control(confidence, correct, risk=0.1, delta=0.1, groups=given)
+            found = control_risk(confidence, correct, risk=0.1, delta=0.1, groups=given)
             threshold = max(found.threshold, 0.0)
             broken[k] += threshold < 1 and 0.2 * (1 - threshold) > 0.1
     assert broken[0] / 150 > 0.15
@@ -266,7 +266,7 @@ def test_fixed_sequence_of_losses_against_its_definition(seed, n, decimals):
     loss = np.clip(0.06 * (1 - confidence) ** 2 + 0.03 * rng.random(n), 0, 1)
     loss[confidence < 0.2] += 0.3 * (seed % 2)
     options = {"risk": 0.05, "delta": 0.1}
-    found = risk_control(confidence, 1 - loss, **options)
+    found = control_risk(confidence, 1 - loss, **options)
     order = np.random.default_rng(0).permutation(n)  # any, as long as it is none of the data's
     boundaries = [*np.unique(confidence)[::-1][1:], -np.inf]
     # Of more than 200 thresholds some are tried.
@@ -297,7 +297,7 @@ def test_the_limit_holds_for_shares_of_people(n_samples):
     broken, answered = 0, []
     for seed in range(300):
         confidence, agree = three_votes(n_samples, seed, lambda c: 0.3 * (1 - c))
-        found = risk_control(confidence, agree, risk=0.1, delta=0.1)
+        found = control_risk(confidence, agree, risk=0.1, delta=0.1)
         threshold = max(found.threshold, 0.0)
         answered.append(found.n_accepted / n_samples)
         # The mean loss above a confidence u is .3 (1 - u) / 2.
@@ -312,8 +312,8 @@ def test_shares_that_differ_little_answer_more_than_labels_drawn_from_them():
     for seed in range(20):
         confidence, agree = three_votes(300, seed, lambda c: 0.15 * (1 - c))
         drawn = np.random.default_rng(seed).random(300) < agree
-        of_shares.append(risk_control(confidence, agree, risk=0.05, delta=0.1).n_accepted)
-        of_labels.append(risk_control(confidence, drawn, risk=0.05, delta=0.1).n_accepted)
+        of_shares.append(control_risk(confidence, agree, risk=0.05, delta=0.1).n_accepted)
+        of_labels.append(control_risk(confidence, drawn, risk=0.05, delta=0.1).n_accepted)
     assert np.mean(of_shares) > np.mean(of_labels)
 
 
@@ -329,7 +329,7 @@ def test_the_limit_holds_for_shares_in_groups():
         agree = 1 - rng.binomial(3, gathered) / 3
         confidence = np.repeat(mean, 8) + 1e-6 * rng.uniform(size=800)
         for k, given in enumerate((None, groups)):
-            found = risk_control(confidence, agree, risk=0.1, delta=0.1, groups=given)
+            found = control_risk(confidence, agree, risk=0.1, delta=0.1, groups=given)
             threshold = max(found.threshold, 0.0)
             broken[k] += threshold < 1 and 0.2 * (1 - threshold) > 0.1
     assert broken[0] / 150 > 0.15
@@ -341,10 +341,10 @@ def test_shares_of_0_and_1_are_labels_and_very_many_are_tried_in_part():
     confidence = rng.uniform(size=3000)
     correct = rng.random(3000) < 0.5 + 0.5 * confidence
     options = {"risk": 0.1, "delta": 0.1}
-    assert risk_control(confidence, 1.0 * correct, **options) == risk_control(
+    assert control_risk(confidence, 1.0 * correct, **options) == control_risk(
         confidence, correct, **options
     )
     agree = np.clip(correct - 0.01 * rng.random(3000), 0, 1)
-    found = risk_control(confidence, agree, **options)
+    found = control_risk(confidence, agree, **options)
     assert found.n_accepted == np.sum(confidence > found.threshold) > 0
     assert found.bound <= 0.1

@@ -20,7 +20,7 @@ from skcalib.difficulty import RMDScorer
 from skcalib.metrics import predictive_entropy
 from skcalib.posthoc import PostHocCalibratedClassifier
 from skcalib.selection import SelectiveClassifier
-from skcalib.selection._risk_control import risk_control
+from skcalib.selection._risk_control import control_risk
 from skcalib.utils import SkcalibWarning
 
 X, Y = make_classification(
@@ -295,7 +295,7 @@ def test_thresholds_of_classes_by_hand():
     said = frozen.predict(X)
     for k, (name, limit) in enumerate((("no", 0.04), ("yes", 0.3))):
         rows = said == name
-        found = risk_control(X[rows].max(axis=1), y[rows] == name, risk=limit, delta=0.1)
+        found = control_risk(X[rows].max(axis=1), y[rows] == name, risk=limit, delta=0.1)
         assert careful.threshold_[k] == found.threshold
         assert careful.risk_bound_[k] == found.bound
         np.testing.assert_array_equal(
@@ -328,7 +328,7 @@ def test_a_class_that_is_left_out_is_never_answered():
     X = np.column_stack([1 - confidence, confidence])
     model = FrozenEstimator(Stated().fit(X, right))
     careful = SelectiveClassifier(model, risk={True: 0.1}).fit(X, right)
-    found = risk_control(
+    found = control_risk(
         confidence[confidence > 0.5], right[confidence > 0.5], risk=0.1, delta=0.1
     )
     assert careful.threshold_.tolist() == [np.inf, found.threshold]
@@ -414,7 +414,7 @@ def test_shares_with_a_limit_for_every_answer_and_in_groups():
     said, sure = MODEL.predict(X[CALIBRATION]), MODEL.predict_proba(X[CALIBRATION]).max(axis=1)
     for k, limit in limits.items():
         rows = said == k
-        found = risk_control(sure[rows], shares[rows, k], risk=limit, delta=0.1)
+        found = control_risk(sure[rows], shares[rows, k], risk=limit, delta=0.1)
         assert clf.threshold_[k] == found.threshold
         assert clf.risk_bound_[k] == found.bound
     apart = SelectiveClassifier(frozen, risk=0.2).fit(X[CALIBRATION], shares)

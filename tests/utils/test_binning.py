@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from skcalib.utils._numeric import (
     bin_index,
     bin_sums,
-    quantile_edges,
-    quantile_sums,
-    quantiles,
+    compute_quantile_edges,
+    compute_quantile_sums,
+    compute_quantiles,
+    compute_uniform_edges,
     round_down,
-    uniform_edges,
 )
 
 
@@ -27,7 +27,7 @@ def naive_index(value, edges):
 @pytest.mark.parametrize("n_bins", [1, 2, 7, 15, 100])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_on_and_beside_the_edges(n_bins, dtype):
-    edges = uniform_edges(n_bins)
+    edges = compute_uniform_edges(n_bins)
     on = edges.astype(dtype)
     values = np.concatenate(
         [on, np.nextafter(on, dtype(2)), np.nextafter(on, dtype(-1)), dtype([-1e-5, 1.00001])]
@@ -39,7 +39,7 @@ def test_values_on_and_beside_the_edges(n_bins, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_find_the_bins_that_a_search_finds(dtype):
     for n_bins in [*range(1, 500), 2**15 + 1, 999_983]:
-        edges = uniform_edges(n_bins)
+        edges = compute_uniform_edges(n_bins)
         on = edges[:: max(1, n_bins // 500)].astype(dtype)
         values = np.concatenate([on, np.nextafter(on, dtype(2)), np.nextafter(on, dtype(-1))])
         inner = edges[1:-1].astype(np.float32)
@@ -51,12 +51,12 @@ def test_products_find_the_bins_that_a_search_finds(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tolerated_values_beyond_the_ends_of_many_bins(n_bins, dtype):
     values = np.array([-1e-5, 1.00001], dtype=dtype)
-    assert bin_index(values, uniform_edges(n_bins)).tolist() == [0, n_bins - 1]
+    assert bin_index(values, compute_uniform_edges(n_bins)).tolist() == [0, n_bins - 1]
 
 
 def test_the_ends_belong_to_the_first_and_the_last_bin():
-    assert bin_index(np.array([0.0, 1.0]), uniform_edges(15)).tolist() == [0, 14]
-    assert bin_index(np.array([0.5]), uniform_edges(2)).tolist() == [0]
+    assert bin_index(np.array([0.0, 1.0]), compute_uniform_edges(15)).tolist() == [0, 14]
+    assert bin_index(np.array([0.5]), compute_uniform_edges(2)).tolist() == [0]
 
 
 @pytest.mark.parametrize("n_bins", [10, 15, 20])
@@ -70,12 +70,12 @@ def test_votes_and_decimals_on_the_edges_have_one_bin_in_any_precision(n_bins, m
         sums = np.array([sum([1 / n] * k) for k in range(n + 1)] * many)  # rounded otherwise
         rest = 1 - votes[::-1].reshape(many, -1).ravel()
         for values in (votes, sums, rest, votes.astype(np.float32), sums.astype(np.float32)):
-            assert bin_index(values, uniform_edges(n_bins)).tolist() == expected * many
+            assert bin_index(values, compute_uniform_edges(n_bins)).tolist() == expected * many
 
 
 @given(st.floats(0, 1), st.integers(1, 200))
 def test_rounding_of_the_edges_changes_no_comparison(value, n_bins):
-    edges = uniform_edges(n_bins)
+    edges = compute_uniform_edges(n_bins)
     narrow = np.float32(value)
     np.testing.assert_array_equal(
         narrow > round_down(edges, narrow.dtype), np.float64(narrow) > edges
@@ -99,26 +99,26 @@ def test_quantile_edges(rows, n_bins):
         need = Fraction(j * len(repeated), n_bins)
         wanted.append(next(v for i, v in enumerate(repeated) if i + 1 >= need))
     wanted = [0.0, *sorted(set(wanted) - {1.0}), 1.0]
-    assert quantile_edges(repeated, n_bins).tolist() == wanted
-    assert quantile_edges(values, n_bins, count.astype(float)).tolist() == wanted
-    assert quantile_edges(values, n_bins, 0.1 * count).tolist() == wanted
+    assert compute_quantile_edges(repeated, n_bins).tolist() == wanted
+    assert compute_quantile_edges(values, n_bins, count.astype(float)).tolist() == wanted
+    assert compute_quantile_edges(values, n_bins, 0.1 * count).tolist() == wanted
 
 
 def test_quantile_bins_hold_equal_weight_where_values_differ():
     values = np.random.default_rng(0).permutation(np.linspace(0.01, 0.99, 60))
-    index = bin_index(values, quantile_edges(values, 15))
+    index = bin_index(values, compute_quantile_edges(values, 15))
     assert np.bincount(index).tolist() == [4] * 15
 
 
 def test_ties_share_a_bin():
     values = np.full(50, 0.9)
-    assert quantile_edges(values, 15).tolist() == [0.0, 0.9, 1.0]
-    assert set(bin_index(values, quantile_edges(values, 15))) == {0}
+    assert compute_quantile_edges(values, 15).tolist() == [0.0, 0.9, 1.0]
+    assert set(bin_index(values, compute_quantile_edges(values, 15))) == {0}
 
 
 def test_mass_at_zero_has_a_bin_of_its_own():
     values = np.array([0.0] * 6 + [0.1, 0.2, 0.3, 0.4])
-    edges = quantile_edges(values, 2)
+    edges = compute_quantile_edges(values, 2)
     assert edges.tolist() == [0.0, 0.0, 1.0]
     assert bin_index(values, edges).tolist() == [0] * 6 + [1] * 4
 
@@ -131,9 +131,9 @@ def test_quantiles_leave_at_least_their_level_at_or_below(levels):
         rows = np.sort(values.repeat(count))
         ranks = [max(1, int(np.ceil(level * len(rows) - 1e-9))) for level in levels]
         expected = rows[np.array(ranks) - 1].tolist()
-        assert quantiles(values, np.array(levels), count / 7).tolist() == expected
+        assert compute_quantiles(values, np.array(levels), count / 7).tolist() == expected
     expected = np.quantile(values, levels, method="inverted_cdf").tolist()
-    assert quantiles(values, np.array(levels), None).tolist() == expected
+    assert compute_quantiles(values, np.array(levels), None).tolist() == expected
 
 
 @pytest.mark.parametrize("shares", [False, True])
@@ -143,7 +143,7 @@ def test_sums(weighted, shares):
     values, outcomes = rng.random(200).astype(np.float32), rng.random(200) < 0.5
     outcomes = rng.random(200) if shares else outcomes
     weight = rng.uniform(0, 3, 200) if weighted else None
-    edges = uniform_edges(7)
+    edges = compute_uniform_edges(7)
     sums = bin_sums(values, outcomes, weight, edges)
     for b in range(7):
         inside = [i for i in range(200) if naive_index(values[i], edges) == b]
@@ -171,8 +171,8 @@ def test_sums_of_ordered_values_are_those_of_values_looked_up(rows, n_bins, dtyp
     outcomes = np.array([outcome for _, outcome, _ in rows])
     count = np.array([count for _, _, count in rows], dtype=float)
     for weight in (None, count + (not count.any()), 0.1 + count):
-        edges, sums = quantile_sums(values, outcomes, weight, n_bins)
-        np.testing.assert_array_equal(edges, quantile_edges(values, n_bins, weight))
+        edges, sums = compute_quantile_sums(values, outcomes, weight, n_bins)
+        np.testing.assert_array_equal(edges, compute_quantile_edges(values, n_bins, weight))
         mass = np.ones(len(values)) if weight is None else weight
         expected = np.zeros((3, len(edges) - 1))
         for value, outcome, m in zip(values, outcomes, mass):
@@ -183,5 +183,5 @@ def test_sums_of_ordered_values_are_those_of_values_looked_up(rows, n_bins, dtyp
 
 def test_sums_of_many_float32_rows_do_not_drift():
     values = np.full(3_000_000, 0.9, dtype=np.float32)
-    sums = bin_sums(values, np.ones(len(values), dtype=bool), None, uniform_edges(2))
+    sums = bin_sums(values, np.ones(len(values), dtype=bool), None, compute_uniform_edges(2))
     assert sums[1, 1] == pytest.approx(3e6 * float(np.float32(0.9)), rel=1e-9)

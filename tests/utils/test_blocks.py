@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from skcalib.metrics._per_sample import two_columns
+from skcalib.metrics._per_sample import make_two_columns
 from skcalib.utils._numeric import (
+    compute_row_entropy,
+    compute_row_margin,
+    compute_row_max,
+    compute_row_sum,
+    compute_row_top_two,
     iter_blocks,
-    row_entropy,
-    row_margin,
-    row_max,
-    row_sum,
-    row_top_two,
 )
 
 
@@ -21,17 +21,19 @@ def test_against_numpy(k, dtype):
     block[:9, :2] = block[:9].max(axis=1, keepdims=True)  # tied at the top
     wide = block.astype(np.float64)
     ordered = np.sort(block, axis=1)
-    first, second = row_top_two(block)
+    first, second = compute_row_top_two(block)
     np.testing.assert_array_equal(first, ordered[:, -1])
     np.testing.assert_array_equal(second, ordered[:, -2])
-    np.testing.assert_array_equal(row_max(block), ordered[:, -1])
-    np.testing.assert_array_equal(row_margin(block), ordered[:, -1] - ordered[:, -2])
-    negative = row_top_two(block - 1)
+    np.testing.assert_array_equal(compute_row_max(block), ordered[:, -1])
+    np.testing.assert_array_equal(compute_row_margin(block), ordered[:, -1] - ordered[:, -2])
+    negative = compute_row_top_two(block - 1)
     np.testing.assert_array_equal(negative[0], np.sort(block - 1, axis=1)[:, -1])
     np.testing.assert_array_equal(negative[1], np.sort(block - 1, axis=1)[:, -2])
     rtol = 20 * np.finfo(dtype).eps
-    np.testing.assert_allclose(row_sum(block), wide.sum(axis=1), rtol=rtol)
-    np.testing.assert_allclose(row_entropy(block), -(wide * np.log(wide)).sum(axis=1), rtol=rtol)
+    np.testing.assert_allclose(compute_row_sum(block), wide.sum(axis=1), rtol=rtol)
+    np.testing.assert_allclose(
+        compute_row_entropy(block), -(wide * np.log(wide)).sum(axis=1), rtol=rtol
+    )
 
 
 @pytest.mark.parametrize("k", [3, 40])
@@ -40,23 +42,29 @@ def test_entropy_of_what_is_sure_is_0(k, beyond):
     # With what validation lets pass beyond 0 and 1.
     block = np.eye(k)[:3] * (1 + beyond)
     block[block == 0] = -beyond / (k - 1)
-    assert row_entropy(block).tolist() == [0, 0, 0]
-    half = row_entropy((np.eye(k)[:3] + np.eye(k)[-1]) / 2)
+    assert compute_row_entropy(block).tolist() == [0, 0, 0]
+    half = compute_row_entropy((np.eye(k)[:3] + np.eye(k)[-1]) / 2)
     np.testing.assert_allclose(half, np.log([2, 2, 2 if k > 3 else 1]))
 
 
 def test_blocks_are_left_alone():
     block = np.random.default_rng(0).dirichlet(np.ones(60), 9)
     copy = block.copy()
-    for kernel in (row_sum, row_max, row_top_two, row_margin, row_entropy):
+    for kernel in (
+        compute_row_sum,
+        compute_row_max,
+        compute_row_top_two,
+        compute_row_margin,
+        compute_row_entropy,
+    ):
         kernel(block)
         np.testing.assert_array_equal(block, copy)
 
 
 def test_positive_class_becomes_two_columns():
     matrix = np.array([[0.25, 0.75]])
-    assert two_columns(matrix) is matrix
-    assert two_columns(np.array([0.75, 0.5])).tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert make_two_columns(matrix) is matrix
+    assert make_two_columns(np.array([0.75, 0.5])).tolist() == [[0.25, 0.75], [0.5, 0.5]]
 
 
 @pytest.mark.parametrize("shape", [(2**16 + 1, 9), (2**18 + 1,), (2, 2**18 + 1)])

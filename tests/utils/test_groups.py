@@ -3,7 +3,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from skcalib.metrics._groupwise import holm
+from skcalib.metrics._groupwise import correct_by_holm
 from skcalib.utils._labels import compute_design_effect, encode_groups
 
 pd = pytest.importorskip("pandas")
@@ -148,4 +148,4 @@ def test_holm_is_the_closed_test_of_all_intersections(share):
 
         every = list(chain.from_iterable(combinations(range(4), k) for k in (1, 2, 3, 4)))
         expected = [max(of_all(tests) for tests in every if i in tests) for i in range(4)]
-        np.testing.assert_allclose(holm(pvalues, share), expected)
+        np.testing.assert_allclose(correct_by_holm(pvalues, share), expected)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcalib.labels._finder import effective_weights
+from skcalib.labels._finder import compute_effective_weights
 from skcalib.report._data import warn_of_table_twice
 from skcalib.utils import SkcalibWarning
 from skcalib.utils._arrays import (
@@ -66,10 +66,10 @@ class TestWeights:
 
     def test_effective_ones_sum_to_the_effective_number(self):
         weight = np.random.default_rng(0).gamma(1.0, size=50)
-        found = effective_weights(weight)
+        found = compute_effective_weights(weight)
         assert found.sum() == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
         np.testing.assert_allclose(found / weight, found[0] / weight[0])
-        np.testing.assert_allclose(effective_weights(np.full(7, 1e200)), 1.0)
+        np.testing.assert_allclose(compute_effective_weights(np.full(7, 1e200)), 1.0)
 
     def test_a_sum_of_less_than_half_of_the_samples_is_told(self):
         weight = np.full(8, 0.5)

@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from skcalib.metrics import expected_calibration_error, predictive_entropy
 from skcalib.metrics._per_sample import check_logits
 from skcalib.utils import _numeric
-from skcalib.utils._numeric import binomial_interval, iter_blocks
+from skcalib.utils._numeric import compute_binomial_interval, iter_blocks
 from skcalib.utils._proba import (
     TOLERANCE,
     as_proba,
@@ -155,7 +155,7 @@ def test_shapes_of_logits(shape):
 def test_binomial_interval_against_scipy(level):
     for count in (1, 7, 200):
         for successes in {0, 1, count // 2, count}:
-            low, high = binomial_interval(
+            low, high = compute_binomial_interval(
                 np.array([successes / count]), np.array([float(count)]), level
             )
             expected = binomtest(successes, count).proportion_ci(level, method="exact")
@@ -166,19 +166,19 @@ def test_binomial_interval_holds_the_fraction():
     counts = np.arange(1.0, 2000.0)
     for level in (0.5, 0.9, 0.95, 0.999):
         for fraction in (0.0, 1.0):
-            low, high = binomial_interval(np.full_like(counts, fraction), counts, level)
+            low, high = compute_binomial_interval(np.full_like(counts, fraction), counts, level)
             assert ((low >= 0) & (low <= fraction) & (fraction <= high) & (high <= 1)).all()
 
 
 def test_binomial_interval_of_no_trials_is_nan():
-    low, high = binomial_interval(np.array([np.nan]), np.array([0.0]), 0.9)
+    low, high = compute_binomial_interval(np.array([np.nan]), np.array([0.0]), 0.9)
     assert np.isnan([low[0], high[0]]).all()
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])
 def test_confidence_level_is_a_probability(level):
     with pytest.raises(ValueError, match=r"confidence_level must be in \(0, 1\)"):
-        binomial_interval(np.array([0.5]), np.array([2.0]), level)
+        compute_binomial_interval(np.array([0.5]), np.array([2.0]), level)
 
 
 def test_row_sums_of_half_precision_follow_the_format():

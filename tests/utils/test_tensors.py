@@ -11,13 +11,13 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data as sklearn_validate
 
-from skcalib.difficulty._networks import floats_on, free_bytes
+from skcalib.difficulty._networks import count_free_bytes, put_floats_on
 from skcalib.utils import _backends
 from skcalib.utils._backends import (
     TensorRows,
     UnitRows,
+    collect_blocks,
     exact_products,
-    for_blocks,
     get_back_end,
     is_on_accelerator,
     take_rows,
@@ -95,7 +95,7 @@ def test_a_part_of_the_rows_is_read_to_find_nan(device, monkeypatch):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_floats_of_a_tensor_stay_or_go_to_the_host(device, dtype):
     tensor = torch.arange(12, device=device).reshape(4, 3).to(dtype)
-    there, here = floats_on(tensor.device, tensor), floats_on(None, tensor)
+    there, here = put_floats_on(tensor.device, tensor), put_floats_on(None, tensor)
     assert there.device.type == device
     assert there.cpu().numpy().dtype == DTYPES[dtype][1]
     for found in (there.cpu().numpy(), here):
@@ -106,20 +106,20 @@ def test_floats_of_a_tensor_stay_or_go_to_the_host(device, dtype):
 def test_floats_of_an_array_stay_or_go_to_the_device(device, dtype):
     array = np.arange(6).reshape(3, 2).astype(dtype)[::-1]
     wide = np.float64 if np.dtype(dtype).itemsize == 8 else np.float32
-    there = floats_on(torch.device(device), array)
+    there = put_floats_on(torch.device(device), array)
     assert there.device.type == device
-    for found in (there.cpu().numpy(), floats_on(None, array)):
+    for found in (there.cpu().numpy(), put_floats_on(None, array)):
         assert found.dtype == wide
         np.testing.assert_array_equal(found, array)
 
 
 def test_free_memory_counts_what_torch_keeps(monkeypatch):
-    assert free_bytes(torch.device("cpu")) == np.inf
+    assert count_free_bytes(torch.device("cpu")) == np.inf
     for name, value in {
         "mem_get_info": (1000, 5000), "memory_reserved": 300, "memory_allocated": 100
     }.items():  # fmt: skip
         monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
-    assert free_bytes(torch.device("cuda")) == 1200
+    assert count_free_bytes(torch.device("cuda")) == 1200
 
 
 def test_rows_of_unit_length(device):
@@ -205,7 +205,7 @@ def test_products_are_exact_and_settings_are_given_back(device, precision):
 
     found = []
     with torch.autocast(device, dtype=torch.bfloat16):
-        for_blocks(compute, X, 2, found.append, blocks_at_once=1)
+        collect_blocks(compute, X, 2, found.append, blocks_at_once=1)
         assert torch.is_autocast_enabled(device)
     assert found == [slice(0, 2), slice(2, 4)]
     assert seen == 2 * [(True, False)]
@@ -236,10 +236,10 @@ def test_two_threads_do_not_lose_the_settings(device, precision):
 
 def test_many_blocks_are_one_on_an_accelerator(device):
     found = []
-    for_blocks(lambda rows: rows, torch.ones((100, 2), device=device), 2, found.append)
+    collect_blocks(lambda rows: rows, torch.ones((100, 2), device=device), 2, found.append)
     assert found == [slice(0, 64), slice(64, 100)]
     found.clear()
-    for_blocks(lambda rows: rows, np.ones((100, 2)), 50, found.append)
+    collect_blocks(lambda rows: rows, np.ones((100, 2)), 50, found.append)
     assert found == [slice(0, 50), slice(50, 100)]
 
 
