@@ -199,7 +199,7 @@ _PARTS_OF_RECORD = {
 # A skorch classifier for any loss of logits, whose probabilities are always their softmax.
 
 
-def compute_softmax(logits: Tensor) -> Tensor:
+def softmax(logits: Tensor) -> Tensor:
     """Return the probabilities of logits, in float32."""
     return torch.softmax(logits.float(), dim=-1)
 
@@ -355,7 +355,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         random_state: int | np.random.RandomState | None = None,
         device: Any = "auto",
         verbose: int = 0,
-        predict_nonlinearity: Any = compute_softmax,
+        predict_nonlinearity: Any = softmax,
         iterator_train__shuffle: bool = True,
         **kwargs: Any,
     ) -> None:
