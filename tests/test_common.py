@@ -304,6 +304,7 @@ def _count_calls(function, *args, stop_at=None):
 
 
 # A net that is interrupted keeps what it has learned by then, as in skorch.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize(
     "estimator",

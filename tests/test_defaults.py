@@ -62,6 +62,7 @@ def found(name, model, *, sparse=False, texts=False, groups="", scale=None):
     return fitted.classes_, np.hstack(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model"), CALIBRATED)
 def test_sparse_rows_are_dense_ones(name, model):
     # The finder takes a scorer of dense rows beside its model.

@@ -114,6 +114,7 @@ def test_options_that_a_stack_has_not_seen_missing(k):
     assert (found[:, 0] == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["IsotonicCalibration", "BetaCalibration", "StackedCalibration"])
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_row_that_overflows_in_float32_is_nan_alone(name, k):
@@ -209,6 +210,7 @@ def test_equal_votes_of_trees_are_equal_in_the_graph_too():
     check(PostHocCalibratedClassifier(model).fit(X[::2], y[::2]), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibrator", ["auto", "temperature", "beta", "none"])
 def test_pipelines_around_it(calibrator):
     X, y = data()
@@ -216,6 +218,7 @@ def test_pipelines_around_it(calibrator):
     check(Pipeline([("scale", StandardScaler()), ("model", calibrated)]).fit(X, y), X)
 
 
+@pytest.mark.slow
 def test_dicts_of_probabilities_are_the_default_as_everywhere():
     X, y = data()
     model = PostHocCalibratedClassifier(GaussianNB(), cv=3).fit(X, y)

@@ -69,6 +69,7 @@ def test_priors_are_not_drawn_back(monkeypatch):
     assert calibrator_ablations.Shift(**known).fit(proba).trust_ == 1
 
 
+@pytest.mark.slow
 def test_a_map_is_left_out(monkeypatch):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(100, 3))

@@ -241,6 +241,7 @@ def test_further_fit_parameters_reach_the_estimator(data):
     np.testing.assert_array_equal(clf.estimator_.seen_["note"], note)
 
 
+@pytest.mark.slow
 def test_metadata_routing(data):
     X, y = data
     weight = np.arange(len(X)) % 3
@@ -268,6 +269,7 @@ def test_metadata_routing(data):
             DifficultyAwareClassifier(RecordingClassifier()).fit(X, y, sample_weight=weight)
 
 
+@pytest.mark.slow
 def test_out_of_fold_scores_are_used(data):
     X, y = data
     scorer = LossScorer(LogisticRegression(), cv=4)

@@ -20,6 +20,7 @@ X, first = np.unique(X, axis=0, return_index=True)  # one flower is in it twice
 Y = Y[first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize(
     "scorer",
@@ -43,6 +44,7 @@ def test_every_sample_is_scored_by_a_fit_on_the_other_folds(scorer, n_jobs):
         np.testing.assert_allclose(difficulty[test], expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_leaving_out_one_sample_is_the_closed_form():
     scorer = RelativeMahalanobisScorer()
     left_out = cross_val_difficulty(scorer, X[::5], Y[::5], cv=LeaveOneOut())

@@ -138,6 +138,7 @@ def test_number_of_transfers(device, trips, monkeypatch, n):
         assert trips == expected
 
 
+@pytest.mark.slow
 def test_the_scatter_stays_until_the_end(device, trips):
     X, y = _data(n=4000)
     X[500:] += 50  # classes that move away from their first samples

@@ -39,6 +39,7 @@ def test_distance_to_the_kth_neighbor(algorithm, n_features, k, dtype):
     np.testing.assert_allclose(scorer.score_samples(queries), -expected, rtol=3e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [3, 50])
 def test_training_samples_are_scored_by_the_others(algorithm, n_features):
     train = np.random.default_rng(1).normal(size=(40, n_features))

@@ -65,6 +65,7 @@ def test_equals_a_refit_on_the_other_samples(n_samples, n_features, relative, we
     _close(scorer.leave_one_out_transform(X, y, weight), expected)
 
 
+@pytest.mark.slow
 def test_a_feature_that_one_sample_alone_varies_in_is_ignored_without_it():
     X, y, _ = _data(30, 5, 3)
     X[:, 0] = 1.0

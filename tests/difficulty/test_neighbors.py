@@ -55,6 +55,7 @@ def test_far_from_the_origin(algorithm, n_features):
     np.testing.assert_array_equal(np.sort(found), brute_neighbors(train, queries, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [3, 256])
 def test_tight_clusters_far_from_each_other(algorithm, n_features):
     # Centering does not help here: in float32, |x|^2 - 2xy + |y|^2 is all rounding. Large enough

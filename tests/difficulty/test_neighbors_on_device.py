@@ -42,6 +42,7 @@ def test_distance_to_the_kth_neighbor(device, k, dtype):
     np.testing.assert_allclose(on_host.score_samples(queries), -expected, rtol=3e-6)
 
 
+@pytest.mark.slow
 def test_samples_do_not_go_to_the_host(device, trips):
     train = torch.tensor(_data(), device=device)
     scorer = KNNScorer(4).fit(train)

@@ -78,6 +78,7 @@ def test_the_threshold_is_one_of_out_of_fold_scores():
     assert half.offset_ == pytest.approx(np.quantile(scores[1::2], 0.1, method="weibull"))
 
 
+@pytest.mark.slow
 def test_sorted_samples_without_labels_are_shuffled_into_folds():
     detector = NoveltyDetector(KMeansPrototypeScorer(3, random_state=0)).fit(X)
     # Folds of neighboring rows would leave whole species out.
@@ -219,6 +220,7 @@ def test_rounding_of_the_fraction_moves_no_sample(n, contamination, n_outliers):
     assert (detector.fit_predict(X[:n]) == -1).sum() == n_outliers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scorer",
     [
@@ -290,6 +292,7 @@ def test_few_samples_keep_the_rate(n):
     assert np.mean(rates) == pytest.approx(0.05, abs=3 * np.std(rates) / 20)
 
 
+@pytest.mark.slow
 def test_scores_of_minus_infinity_make_no_false_alarms():
     rng = np.random.default_rng(0)
     tophat = KernelDensity(kernel="tophat", bandwidth=0.5)
@@ -316,6 +319,7 @@ def test_duplicates_are_familiar_unless_groups_are_given():
     assert twice.offset_ < 0.5 * once.offset_
 
 
+@pytest.mark.slow
 def test_groups_of_any_kind_are_groups():
     text = np.array([None if i < 5 else f"flower {i // 5}" for i in range(150)], dtype=object)
     found = [

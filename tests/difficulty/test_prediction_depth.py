@@ -190,6 +190,7 @@ def test_estimator_is_cloned_and_frozen_is_not(data, net):
     assert frozen.estimator_.estimator is net
 
 
+@pytest.mark.slow
 def test_default_network_is_repeatable():
     X, y = make_blobs(60, centers=2, random_state=0)
     queries = X[:10] + 1
@@ -317,6 +318,7 @@ def test_bad_labels(data, net, scorer):
         PredictionDepthScorer().difficulty(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", ["logistic", GaussianNB()])
 def test_classifiers_as_probes(data, net, probe):
     X, y, queries, _ = data

@@ -118,6 +118,7 @@ def test_repeats_differ_and_seeds_repeat(blobs):
     assert not (first.predictions_[0] == first.predictions_[1]).all()
 
 
+@pytest.mark.slow
 def test_classifier_pipeline_frame_and_text_labels(blobs):
     X, y = blobs
     names = np.array(["ant", "bee", "cat"], dtype=object)

@@ -49,6 +49,7 @@ def _instances():
             yield pytest.param(estimator, id=cls.__name__)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize("estimator", list(_instances()))
 def test_estimators_take_chunks_or_refuse_them(estimator):

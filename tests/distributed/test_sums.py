@@ -178,6 +178,7 @@ def test_a_threshold_of_counts(confidence):
     assert found.risk_bound_ <= 0.25
 
 
+@pytest.mark.slow
 def test_a_threshold_of_counts_keeps_its_promise():
     # Confidences of ten values only, and a risk that is exactly at its limit for half of them.
     rng = np.random.default_rng(0)

@@ -88,6 +88,7 @@ def test_workers(build, images, files, tmp_path):
         build(num_workers=2, batch_size=2).transform([*files, tmp_path / "missing.png"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_the_limit_of_pixels_holds_in_every_process(num_workers, build, files, monkeypatch):
@@ -240,6 +241,7 @@ def test_a_cache_survives_a_restart(tiny_clip, files, tmp_path, monkeypatch):
     assert "pip install 'skcalib[embeddings] @ " in fresh.stderr
 
 
+@pytest.mark.slow
 def test_progress(build, images, capsys):
     build(progress=True, batch_size=4).transform(images)
     assert "2/2" in capsys.readouterr().err

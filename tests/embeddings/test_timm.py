@@ -71,6 +71,7 @@ def test_a_tag_decides_the_preprocessing(small_timm, images, tmp_path):
     assert_allclose(got, _own_forward(own, _preprocess(own), images), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_image_size_of_a_transformer(images, tmp_path):
     """The position embedding is resampled after the weights are there."""
     model = timm.create_model("test_vit", num_classes=4).eval()
@@ -90,6 +91,7 @@ def _knows_local_folders():
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _knows_local_folders(), reason="timm knows no local-dir: yet")
 @pytest.mark.usefixtures("on_host")
 def test_a_local_folder_brings_its_weights_and_its_preprocessing(small_timm, images, tmp_path):

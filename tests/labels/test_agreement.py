@@ -48,6 +48,7 @@ def test_alpha_of_krippendorffs_example():
     assert found.alpha_low < 0.743 < found.alpha_high < 1
 
 
+@pytest.mark.slow
 def test_alpha_and_its_interval_are_those_of_pairs_and_samples_left_out():
     votes, _ = draw()
     found = annotator_agreement(votes, confidence_level=0.9)
@@ -74,6 +75,7 @@ def test_kappa_of_every_pair():
         assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
 
 
+@pytest.mark.slow
 def test_sensitivity_and_specificity_against_known_labels():
     votes, y = draw(2)
     table = annotator_agreement(votes, y, as_frame=True).annotators

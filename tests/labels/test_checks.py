@@ -167,6 +167,7 @@ def test_draws_together_estimate_sums_without_bias():
     assert np.mean(sums) == pytest.approx(values.sum(), abs=4 * error)
 
 
+@pytest.mark.slow
 def test_the_rank_of_random_checks_is_normal_and_that_of_chosen_ones_is_not():
     rng = np.random.default_rng(0)
     score = np.round(rng.exponential(size=500), 1)  # with ties

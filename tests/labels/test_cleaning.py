@@ -178,6 +178,7 @@ def test_metadata_goes_along_with_its_samples():
 
 
 # Neighbors defend 12 % of the labels taken for wrong, though all of these are: a needless doubt.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Of the labels that the model calls wrong, 12%")
 def test_verified_reaches_the_finder():
     cleaning = LabelCleaningClassifier(GaussianNB(), _finder(), action="drop")

@@ -109,6 +109,7 @@ def test_clean_labels_are_left_alone():
     assert finder.noise_rate_interval_[0] < 0.005
 
 
+@pytest.mark.slow
 def test_probabilities_mean_what_they_say():
     given, flipped = flip_labels(Y, fraction=0.2, random_state=1)
     p = LabelIssueFinder(_scorer(), noise="random").fit(X, given).issues_["p_label_correct"]
@@ -208,6 +209,7 @@ def test_difficulty_and_margin_are_those_of_the_pool():
     assert (own[no_margin] >= 1 / 10 - 1e-9).all()
 
 
+@pytest.mark.slow
 def test_weight_zero_is_removal_and_only_ratios_of_weights_infer():
     given, _ = flip_labels(Y[:400], fraction=0.1, random_state=0)
     scorer = RelativeMahalanobisScorer(shrinkage=0.2)
@@ -311,6 +313,7 @@ def test_near_duplicates_are_found_where_many_classes_overlap(seed):
     assert np.mean(groups[:250] == groups[250:]) > 0.9
 
 
+@pytest.mark.slow
 def test_checks_are_drawn_in_proportion_to_weight():
     weight = np.append(np.repeat([0.0, 1.0, 3.0], 100), 200.0)
     proba = compute_inclusion(weight, 20)
@@ -463,6 +466,7 @@ def test_weights_for_a_classifier_without_them_are_refused():
     assert weighted == pytest.approx(finder.fit(X[:200], Y[:200]).noise_rate_, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatch):
     centers = 0.8 * np.random.default_rng(0).normal(size=(20, 30))
     data, true = make_blobs(200, centers=centers, random_state=0)
@@ -480,6 +484,7 @@ def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatc
     assert low < mean.noise_rate_ < high
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:sample_weight sums to")
 @pytest.mark.filterwarnings("ignore:The features hardly predict:skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize("total", [1.0, 1e-290])
@@ -702,6 +707,7 @@ def test_the_function_takes_checks():
         find_label_issues(_scorer(), X, given, n_refits=0, checks=([], []))
 
 
+@pytest.mark.slow
 def test_log_odds_keep_the_ranking_that_rounding_loses():
     # Probabilities of single precision: most are 1, and the labels can be ranked all the same.
     rng = np.random.default_rng(0)

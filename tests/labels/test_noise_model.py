@@ -266,6 +266,7 @@ def test_confusion_dependent_noise_follows_bayes_rule():
         np.testing.assert_allclose(result[0][i], joint / joint.sum())
 
 
+@pytest.mark.slow
 def test_confusion_dependent_noise_is_at_the_maximum_of_the_likelihood():
     distances, codes, true = _confused_sample()
     likelihood = _likelihood(distances, codes)

@@ -164,6 +164,7 @@ def test_classes_are_not_swapped_where_features_know_them_and_people_miss_one():
     assert (labels == true).mean() > (np.nanmean(votes, axis=1) > 0.5).__eq__(true).mean() + 0.05
 
 
+@pytest.mark.slow
 def test_a_known_class_is_certain_and_one_more_vote_on_it_gains_nothing():
     votes, evidence, true, _ = simulated(n=100)
     known = np.where(np.arange(100) < 10, true, -1)

@@ -106,6 +106,7 @@ def test_hessian(name):
     torch.testing.assert_close(twice, one_by_one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [5, 20])
 @pytest.mark.parametrize("name", ["focal 2", "dual focal", "CRL", "Brier"])
 def test_a_tracer_sees_no_constants(name, n_classes):

@@ -427,6 +427,7 @@ def survey(n=600, seed=0):
     return (rng.random(len(p)) < p).astype(int), p, 1 / inclusion[kept]
 
 
+@pytest.mark.slow
 def test_weights_of_merged_parts_count_as_effective_numbers_of_samples():
     y, p, weight = survey()
     cuts = np.array_split(np.arange(len(y)), 3)

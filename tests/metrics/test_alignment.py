@@ -268,6 +268,7 @@ class TestRows:
             n_found += len(check_alignment(np.random.default_rng(seed).permutation(y), proba))
         assert n_found >= 22
 
+    @pytest.mark.slow
     def test_indexes(self):
         y, proba = right(n=60)
         index = [f"i{k}" for k in range(60)]
@@ -467,6 +468,7 @@ class TestWhoWarns:
         report = CalibrationReport.from_estimator(frozen, X, 1 - y)
         only(report.results_["alignment"], "the labels are not those that the classifier")
 
+    @pytest.mark.slow
     def test_not_of_what_is_made_out_of_fold(self):
         X, y = np.arange(24.0)[:, np.newaxis], np.arange(24) % 2
         model = DummyClassifier(strategy="prior")

@@ -127,6 +127,7 @@ class TestAssociations:
         assert largest == pytest.approx(np.abs(terms).max())
         assert n_ways == 7
 
+    @pytest.mark.slow
     def test_gains_too_small_for_a_word(self, monkeypatch):
         proba, codes = self.draw(0, n=2000, k=2)
         wrong = proba[:, ::-1]

@@ -54,6 +54,7 @@ def test_naive_loop(norm, weighted, seed, n_bins, n_classes):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), n_bins=st.integers(1, 12))
 def test_naive_loop_over_bins_of_equal_mass(seed, n_bins):

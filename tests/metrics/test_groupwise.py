@@ -76,6 +76,7 @@ def test_one_group_of_a_hundred_whose_probabilities_are_reversed_is_found():
     assert np.flatnonzero(table["pvalue"] < 0.05).tolist() == [17]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])
 def test_resamples_of_one_seed_have_the_distribution_of_others(data, metric):
     y, proba, _ = data

@@ -268,6 +268,7 @@ def test_two_bad_classes_of_fifty_are_no_more_than_they_are(make, first, most):
         assert (low > 0).sum() >= 5
 
 
+@pytest.mark.slow
 def test_the_estimate_may_lie_above_its_interval():
     y, proba, _ = make_predictions(500, temperature=1.0, random_state=0)
     _, high = calibration_error_interval(

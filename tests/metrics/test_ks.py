@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from skcalib.metrics import expected_calibration_error, ks_calibration_error
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(seed=st.integers(0, 2**32), n_levels=st.integers(1, 40))
 def test_naive_loop(seed, n_levels):

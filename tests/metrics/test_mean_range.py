@@ -79,6 +79,7 @@ def test_outcomes_that_are_all_the_same_have_an_end_at_0_or_1(weighted):
         assert compute_mean_range(np.zeros(n), proba, weight, 0.95, effect)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_was_said_lies_outside_its_range_where_the_test_rejects_it(weighted):
     rng = np.random.default_rng(0)

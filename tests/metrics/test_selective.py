@@ -156,6 +156,7 @@ def test_constant_confidence_is_the_error_rate():
     assert area_under_generalized_risk_coverage(*case(wrong)) == pytest.approx(0.075, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_random_confidence_is_the_error_rate_in_the_mean():
     rng = np.random.default_rng(0)
     wrong = rng.random(300) < 0.2

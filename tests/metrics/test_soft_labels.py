@@ -98,6 +98,7 @@ def test_a_metric_of_the_user_sees_weighted_rows():
         calibration_test(shares, proba, metric=log_loss, n_resamples=2)
 
 
+@pytest.mark.slow
 def test_groupwise_and_compare():
     shares, proba = opinions(300, temperature=1.6)
     by = np.arange(300) % 2

@@ -34,6 +34,7 @@ def test_entropies():
     assert entropy[1] == pytest.approx(0, abs=1e-300)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize(
     "name", ["StackedCalibration", "TemperatureScaling", "HistogramBinning", "BetaCalibration"]

@@ -160,6 +160,7 @@ def test_classes_of_several_against_the_rest():
     )
 
 
+@pytest.mark.slow
 def test_a_class_that_does_not_occur_is_nan_with_a_warning():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 50)
     with pytest.warns(SkcalibWarning, match="Class 2 has a frequency of 0 in y_true"):

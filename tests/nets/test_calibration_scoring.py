@@ -51,6 +51,7 @@ def test_records_the_error_of_the_held_out_samples(labels, use_caching):
     assert len(net.history[:, "valid_ece_best"]) == 4
 
 
+@pytest.mark.slow
 def test_the_held_out_samples_are_not_predicted_once_more():
     class Counting(MLP):
         n_rows = 0
@@ -132,6 +133,7 @@ def test_an_unknown_metric_is_named():
         make_net(CalibrationScoring(metric="refinement")).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_clone_and_pickle():
     net = make_net(CalibrationScoring(n_bins=9)).fit(X, Y)
     again = pickle.loads(pickle.dumps(net))

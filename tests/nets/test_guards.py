@@ -82,6 +82,7 @@ def test_a_module_that_ends_in_a_softmax_is_told_once():
     assert len(told) == 1
 
 
+@pytest.mark.slow
 def test_logits_and_log_probabilities_are_taken_as_they_are():
     class LogSoftmax(MLP):
         def forward(self, X):

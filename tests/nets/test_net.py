@@ -146,6 +146,7 @@ def test_random_state_repeats_the_fit_and_spares_the_global_generator():
     assert np.abs(first.predict_proba(X) - other.predict_proba(X)).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_without_random_state_the_global_generator_decides():
     def run():
         torch.manual_seed(3)
@@ -432,6 +433,7 @@ def test_wrong_number_of_features_at_predict():
         make_net().fit(X, Y).predict(X[:, :5])
 
 
+@pytest.mark.slow
 def test_mixed_precision_computes_the_module_in_bfloat16_and_the_loss_in_float32():
     class Watch(MLP):
         def forward(self, X):
@@ -505,6 +507,7 @@ def test_module_with_several_outputs():
     assert net.predict_proba(X).shape == net.decision_function(X).shape == (len(X), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_host")
 def test_workers_of_the_loader_keep_samples_and_weights_together():
     class Loss(nn.Module):
@@ -608,6 +611,7 @@ class OutputObject:
     logits: torch.Tensor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrapped",
     [
@@ -667,6 +671,7 @@ def test_bools_reach_the_batches_as_numbers():
     assert kinds == {torch.uint8}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "split",
     [

@@ -77,6 +77,7 @@ def test_trains_on_all_samples_and_then_on_those_of_largest_entropy():
         assert all(seconds >= 0 for seconds in net.history[:, name])
 
 
+@pytest.mark.slow
 def test_chosen_samples_are_shuffled_and_come_in_batches_for_training():
     net = make_net(iterator_train__batch_size=7).fit(X, Y)
     assert net.history[:, "train_batch_count"] == [22, 22, 5, 5, 5]
@@ -99,6 +100,7 @@ def test_scores_guide_every_epoch_alike():
         np.testing.assert_array_equal(samples, np.sort(np.argsort(-scores)[:7]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence"])
 def test_a_fitted_classifier_guides_by_the_criterion_of_the_selector(criterion):
     target = LogisticRegression().fit(X, Y)
@@ -109,6 +111,7 @@ def test_a_fitted_classifier_guides_by_the_criterion_of_the_selector(criterion):
         np.testing.assert_array_equal(samples, expected)
 
 
+@pytest.mark.slow
 def test_random_samples_differ_from_epoch_to_epoch_and_need_no_forward_pass():
     class TrainOnly(SeenMLP):
         def forward(self, X):
@@ -239,6 +242,7 @@ def test_parameters_are_set_by_nested_names_and_cloned():
     assert copy.prioritizer is not net.prioritizer
 
 
+@pytest.mark.slow
 def test_chosen_samples_of_every_epoch_are_kept():
     scores = np.random.RandomState(0).rand(len(X))
     net = make_net(target=scores, train_split=lambda data, y: half_split(data)).fit(X, Y)

@@ -193,6 +193,7 @@ def test_a_file_of_another_format_is_refused(tmp_path, form):
         make_net().load(saved(tmp_path, format=form))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields",
     [
@@ -240,6 +241,7 @@ def test_an_error_of_reading_is_none_of_opening(tmp_path, monkeypatch):
         make_net().load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", [False, True])
 @pytest.mark.parametrize("fault", ["module", "classes", "junk", "callback"])
 def test_a_load_that_fails_leaves_the_net_as_it_was(tmp_path, fitted, fault):

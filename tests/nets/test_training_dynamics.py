@@ -84,6 +84,7 @@ def test_entropies_near_the_largest_choose_as_those_of_float64():
         np.testing.assert_allclose(chosen, wanted, rtol=0, atol=2.4e-7)
 
 
+@pytest.mark.slow
 def test_feeds_the_measures_of_difficulty():
     dynamics = TrainingDynamics()
     make_net(dynamics, max_epochs=10).fit(X, Y)
@@ -93,6 +94,7 @@ def test_feeds_the_measures_of_difficulty():
     np.testing.assert_allclose(area_under_margin(dynamics.margin_), expected)
 
 
+@pytest.mark.slow
 def test_guides_another_training():
     dynamics = TrainingDynamics()
     make_net(dynamics).fit(X, Y)
@@ -101,6 +103,7 @@ def test_guides_another_training():
     assert net.fit(X, Y).history[:, "samples_seen"] == [120, 24, 24, 24]
 
 
+@pytest.mark.slow
 def test_goes_on_with_a_warm_start_and_starts_anew_with_a_cold_one():
     dynamics = TrainingDynamics()
     net = make_net(dynamics, max_epochs=2).fit(X, Y)

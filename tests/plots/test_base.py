@@ -208,6 +208,7 @@ def test_a_legend_never_leaves_the_figure(size, layout):
     assert legend.y1 <= figure.y1
 
 
+@pytest.mark.slow
 def test_the_legend_of_many_entries_stands_above_narrow_axes():
     ax = plt.subplots(figsize=(3, 3), layout="constrained")[1]
     for i in range(5):

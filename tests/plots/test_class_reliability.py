@@ -62,6 +62,7 @@ def test_classes_that_are_left_out_are_counted():
     assert "of 4 classes" not in heading(example())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [9, 10])
 def test_classes_of_few_samples_rank_last(n_samples):
     y, proba = sample()
@@ -120,6 +121,7 @@ def test_narrow_panels_leave_out_what_has_no_room(width, n_said, numbers):
     assert all(a.x1 < b.x0 for a, b in itertools.pairwise(titles))
 
 
+@pytest.mark.slow
 def test_estimator_that_misses_a_class():
     X, y = load_iris(return_X_y=True)
     model = GaussianNB().fit(X, y)
@@ -160,6 +162,7 @@ def test_shares_of_people_are_counted_by_class():
         assert display.displays[k].name == f"n = {shares[:, k].sum():,.0f}"
 
 
+@pytest.mark.slow
 def test_the_heading_says_what_bars_of_all_bins_hold():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 300)

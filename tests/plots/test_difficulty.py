@@ -113,6 +113,7 @@ def test_bars_are_binomial_intervals():
     assert not bare.ax_.collections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y_pred", [[0, 0], [1, 1]])
 def test_without_errors_or_without_right_answers(y_pred):
     display = DifficultyDisplay.from_predictions([0, 0], y_pred, [1.0, 1.0], n_groups=2)

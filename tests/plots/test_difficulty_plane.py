@@ -35,6 +35,7 @@ def test_points_and_fractions(depths):
     assert sum(len(p.get_offsets()) for p in display.scatters_.values()) == 39
 
 
+@pytest.mark.slow
 def test_every_corner_has_its_form(depths):
     display = DifficultyPlaneDisplay.from_predictions(*depths, threshold=2.5)
     display.figure_.canvas.draw()

@@ -32,6 +32,7 @@ def example(**options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(4, 5), (4, 5, 3)])
 def test_order_and_titles(shape):
     images = _images(6, shape)
@@ -66,6 +67,7 @@ def test_fewer_samples_than_columns_and_given_axes():
     assert again.axes_.shape == (2, 1)
 
 
+@pytest.mark.slow
 def test_from_estimator_takes_a_pipeline():
     images = _images(40)
     y = np.arange(40) % 2

@@ -55,6 +55,7 @@ def test_the_curve_is_the_evidence_after_every_step(by, changed):
     assert shaded.get_x() + shaded.get_width() == first + 1.5
 
 
+@pytest.mark.slow
 def test_the_axis_ends_at_the_cube_of_the_alarm():
     display = MonitorDisplay.from_monitor(watch(30, changed=2, odds=0.3))
     assert display.line_.get_ydata().max() > 12

@@ -21,6 +21,7 @@ def probes(n_curves, *, size=(6.4, 4.8), layout="constrained", name="a{}", title
     return ax
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_curves", "options", "place"),
     [
@@ -49,6 +50,7 @@ def test_the_place_of_the_legend(n_curves, options, place):
         assert box.y0 < legend.y0 < legend.y1 < box.y1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_curves", "size", "n_lines"),
     [(2, (6.4, 4.8), 2), (3, (6.4, 4.8), 2), (4, (6.4, 4.8), 3), (2, (3, 3), 1), (4, (3, 3), 1)],
@@ -136,6 +138,7 @@ def test_colors_are_those_for_the_background(color, dark):
     assert display.line_.get_color() == expected.line_.get_color()
 
 
+@pytest.mark.slow
 def test_axes_below_fill_the_place_of_the_axes():
     ax = plt.subplots()[1]
     place = ax.get_position()

@@ -130,6 +130,7 @@ def test_bars_are_exact_binomial_intervals():
     assert not ProbeAccuracyDisplay(np.array([0.5, 1.0])).plot().ax_.collections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_layers", "inches"), [(20, 6.4), (21, 2), (60, 3), (7, 1)])
 def test_names_of_layers_do_not_overlap(n_layers, inches):
     ax = plt.subplots(figsize=(inches, 3))[1]

@@ -41,6 +41,7 @@ def example(**options):
     return ReliabilityDisplay.from_predictions(rng.uniform(size=100) < y_proba, y_proba, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("binary", [False, True])
 def test_draws_what_the_metrics_say(data, strategy, binary):
@@ -161,6 +162,7 @@ def test_unknown_positive_class():
         ReliabilityDisplay.from_estimator(model, X, y, pos_label="no")
 
 
+@pytest.mark.slow
 def test_two_models_in_the_same_axes(data):
     y, proba = data
     first = ReliabilityDisplay.from_predictions(y, proba, name="a")
@@ -392,6 +394,7 @@ def test_bad_options_are_named(data, options, message):
         ReliabilityDisplay.from_predictions(*data, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bins", "isotonic", "smooth"])
 def test_shares_of_people(kind):
     rng = np.random.default_rng(0)
@@ -407,6 +410,7 @@ def test_shares_of_people(kind):
     assert display.calibration_error == pytest.approx(expected.calibration_error, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(3, 3), (6.4, 4.8), (12, 9)])
 def test_the_largest_dot_is_about_a_twentieth_as_wide_as_the_axes(size):
     y, proba = np.tile([0, 1, 1], 40), np.repeat([0.2, 0.6, 0.9], 40)

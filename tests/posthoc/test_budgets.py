@@ -39,6 +39,7 @@ def counted(owner, name, fit, seeds=40):
     return counts
 
 
+@pytest.mark.slow
 def test_temperatures_end():
     counts = counted(
         TemperatureProblem,

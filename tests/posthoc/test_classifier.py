@@ -38,6 +38,7 @@ def data(n=300, k=3, seed=0):
     return X, NAMES[y]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize(
     ("estimator", "method"),
@@ -63,6 +64,7 @@ def test_against_the_steps_by_hand(k, estimator, method):
     )
 
 
+@pytest.mark.slow
 def test_the_default_is_a_stack_and_it_helps():
     X, y = data(n=1500)
     train, test = slice(0, 1000), slice(1000, None)
@@ -225,6 +227,7 @@ def test_grid_search_over_the_calibrator():
     assert len(search.cv_results_["params"]) == 4
 
 
+@pytest.mark.slow
 def test_rare_classes_are_an_error():
     X, y = data()
     y[:] = "ant"
@@ -333,6 +336,7 @@ def test_who_predicts_by_default():
     assert model.estimator_ is model.estimators_[0]
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_two_classes_and_one_score():
     X, y = make_classification(300, random_state=0)
     one, folds = (

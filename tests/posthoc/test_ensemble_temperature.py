@@ -45,6 +45,7 @@ def test_no_other_weights_are_better(seed):
         assert mean_log_loss(other, y, weight) > best - 1e-3
 
 
+@pytest.mark.slow
 def test_label_noise_is_the_uniform_part():
     rng = np.random.default_rng(0)
     logits, y = sample(n=30_000, temperature=2.0)

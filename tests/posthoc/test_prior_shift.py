@@ -391,6 +391,7 @@ def test_intervals_hold_where_rates_rise_and_the_training_frequency_is_a_mean():
     assert held >= 57
 
 
+@pytest.mark.slow
 def test_the_interval_follows_the_likelihood_where_scores_are_known_exactly():
     """A grid over the frequency of two classes, beside the profile along a path."""
     rng = np.random.default_rng(0)

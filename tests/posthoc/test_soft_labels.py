@@ -60,6 +60,7 @@ def test_the_temperature_is_that_of_the_cross_entropy():
     assert found == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_people_who_agree_are_labels():
     logits, shares = opinions()
     y = shares.argmax(axis=1)

@@ -35,6 +35,7 @@ def test_it_is_about_as_good_as_the_better_of_two_maps(temperature, bias, n):
     assert losses[0] < min(*losses[1:], as_it_is) + 2 / n
 
 
+@pytest.mark.slow
 def test_it_is_the_mixture_that_it_says():
     logits, y = sample(500)
     stack = StackedCalibration().fit(logits, y)
@@ -75,6 +76,7 @@ def test_its_own_maps_stand_beside_a_uniform_component():
     assert published.calibrators_["vector"].uniform_weight_ == 0
 
 
+@pytest.mark.slow
 def test_maps_of_ones_own():
     logits, y = sample(2000, bias=[2, -2, 1, 0])
     own = [("isotonic", IsotonicCalibration()), ("vector", StructuredVectorScaling())]
@@ -194,6 +196,7 @@ def test_names_that_mean_two_components_are_refused(names):
         stack.fit(logits, y)
 
 
+@pytest.mark.slow
 def test_maps_of_one_temperature_are_those_that_stand_alone():
     logits, y = sample(700, 3, bias=[1, 0, -1])
     stack = StackedCalibration().fit(logits, y)
@@ -276,6 +279,7 @@ def test_two_classes_have_no_vector():
     assert list(found)[:-1] == ["identity", "temperature", "structured_matrix", "isotonic"]
 
 
+@pytest.mark.slow
 def test_of_many_samples_a_fifth_judges():
     logits, y = sample(20_005, 3, temperature=2.0)
     judged = []
@@ -354,6 +358,7 @@ def test_samples_left_out_are_no_easier_than_new_ones():
     assert np.mean(excess) > -0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("input", ["logits", "proba"])
 @pytest.mark.parametrize("n", [30, 300])
 def test_the_order_of_the_classes_does_not_matter(n, input):
@@ -380,6 +385,7 @@ def test_a_single_sample_is_not_enough():
     np.testing.assert_allclose(fitted.predict_proba([[0.0, 0.0]]), 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_hundred_classes_with_two_samples_each():
     logits, _ = sample(200, 100)

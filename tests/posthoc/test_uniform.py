@@ -67,6 +67,7 @@ def test_temperature_and_weight_are_optimal_together(noise, weighted):
     assert abs(theta[0] - best.x[0]) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", LINEAR)
 def test_linear_maps_and_weight_are_optimal_together(model):
     logits, y = noisy()

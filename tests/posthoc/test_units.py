@@ -98,6 +98,7 @@ class Scaled(ClassifierMixin, BaseEstimator):
         return self.inner_.predict(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_calibrated_classifier_does_not_depend_on_the_unit(name, k):
@@ -167,6 +168,7 @@ def test_logits_that_are_none_are_refused():
     np.testing.assert_allclose(large, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [False, True])
 def test_scores_of_pairs_of_classes_are_an_error_that_says_what_to_pass(frozen):
     X, y = make_classification(400, n_informative=6, n_classes=3, random_state=0)

@@ -82,6 +82,7 @@ def test_names_of_groups(group, name):
     assert _data._name_group(group) == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["interval", "band"])
 def test_weights_count_as_their_effective_number(kind, monkeypatch):
     """Equal weights change nothing, whatever their size."""

@@ -143,6 +143,7 @@ def test_500_photographs_take_less_than_20_mb(kind, tmp_path):
         assert len(page.data_["samples"][0]["image"]) > 34_000
 
 
+@pytest.mark.slow
 def test_what_is_shown_of_a_row_and_of_a_long_text(digits, finder):
     from scipy.sparse import csr_array
 

@@ -405,6 +405,7 @@ def test_shares_have_the_columns_of_the_classes():
     assert plain.threshold_ == named.threshold_
 
 
+@pytest.mark.slow
 def test_shares_with_a_limit_for_every_answer_and_in_groups():
     shares, limits = shares_of(Y[CALIBRATION]), {0: 0.2, 1: 0.25, 2: 0.3}
     frozen = FrozenEstimator(MODEL)

@@ -166,6 +166,7 @@ def test_no_probabilities_from_an_estimator_that_has_none():
     assert clf.score(X, y) > 0.5
 
 
+@pytest.mark.slow
 def test_a_fitted_classifier_inside_the_selector_is_a_warning():
     X, y = load_iris(return_X_y=True)
     model = LogisticRegression(max_iter=500)

@@ -73,6 +73,7 @@ def test_votes_and_decimals_on_the_edges_have_one_bin_in_any_precision(n_bins, m
             assert bin_index(values, compute_uniform_edges(n_bins)).tolist() == expected * many
 
 
+@pytest.mark.slow
 @given(st.floats(0, 1), st.integers(1, 200))
 def test_rounding_of_the_edges_changes_no_comparison(value, n_bins):
     edges = compute_uniform_edges(n_bins)

@@ -25,6 +25,7 @@ X = RNG.normal(size=(300, 3)) + 2 * (Y[:, None] == ["a", "b", "c"])
 GROUPS = np.where(Y == "c", 0, RNG.integers(1, 10, 300))
 
 
+@pytest.mark.slow
 def test_a_class_that_a_training_part_lacks_is_an_error_of_a_calibrated_classifier():
     message = r"^y must hold samples of every class in all training parts, got .* class \['c'\] in"
     model = PostHocCalibratedClassifier(GaussianNB())
@@ -65,6 +66,7 @@ def test_and_a_warning_of_all_others(fit):
         fit()
 
 
+@pytest.mark.slow
 def test_ordered_folds_calibrate_on_the_samples_that_they_leave_out():
     cv = TimeSeriesSplit(4)
     with pytest.warns(SkcalibWarning, match="leave out 240 of 300 samples: only these"):
