@@ -757,7 +757,8 @@ class _Table:
             return ValueError(
                 f"classes must name the one column of {self.path} to take, as the probability of "
                 f"one of the labels {list_names(labels)}, got several columns of probabilities: "
-                f"{list_names(models)}; --classes {models[0]}={labels[-1]} takes the first."
+                f"{list_names(models)}; --classes {models[0]}={labels[-1]} takes the first, "
+                "and skcalib.report.CalibrationReport.compare compares them."
             )
         lists = [name for name in self.file.lists if set(self.file.lists[name]) <= set(fits)]
         if lists:

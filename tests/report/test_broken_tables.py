@@ -93,7 +93,7 @@ TABLES = {
     ),
     "two scores": (
         table([f"{y},{p},{p}" for y, p in zip(Y, P)], "label,s,t"),
-        r"several columns of probabilities: s, t; --classes s=1 takes",
+        r"several columns of probabilities: s, t; --classes s=1 takes the first, and .*compare",
     ),
     "confidence of the answer": (
         table([f"{y},{max(p, 1 - p):.3f}" for y, p in zip(Y, P)], "label,confidence"),
