@@ -272,6 +272,8 @@ class PostHocCalibrator(
     def to_json(self) -> str:
         """Return the fitted map as JSON, to compute it in programs without skcalib.
 
+        Nothing here reads it back: between processes of Python, take pickle or skops.
+
         Returns
         -------
         text : str
