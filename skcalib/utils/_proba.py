@@ -41,6 +41,8 @@ from ._numeric import iter_blocks
 TOLERANCE = 1e-3
 # The same for a sum, whose own rounding does not decide: .333 + .333 + .333 is .999.
 _MOST_OFF = TOLERANCE + 1e-6
+# Sums as near to 1 as this are more likely rounded than of another kind.
+_ALMOST_1 = 0.01
 # Least probability that a logarithm or a ratio is taken of. A 0 from counted votes or rounding has
 # an unknown logit; an infinite one would let a single sample decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
@@ -156,13 +158,21 @@ def _explain_block(block: NDArray[Any], start: int, name: str) -> None:
             row, column = np.argwhere(fault)[0]
             value = "NaN" if np.isnan(matrix[row, column]) else float(matrix[row, column])
             place = f"row {start + row}" + (f", column {column}" if block.ndim == 2 else "")
-            raise ValueError(f"{name} {rule}, got {value} in {place}.")
+            hint = " If these are percentages, divide them by 100." if _are_percent(block) else ""
+            raise ValueError(f"{name} {rule}, got {value} in {place}.{hint}")
     sums = matrix.sum(axis=1, dtype=np.float64)
     row = int(np.argmax(np.abs(sums - 1)))
     raise ValueError(
         f"The rows of {name} must sum to 1, got a sum of {sums[row]:.6g} in row {start + row}."
         f"{_name_kind(matrix, sums)}"
     )
+
+
+def _are_percent(block: NDArray[Any]) -> bool:
+    """Return whether values may be percentages: from 0 to 100, and rows that sum to 100."""
+    if not (block.min() >= 0 and 2 < block.max() <= 100):
+        return False
+    return block.ndim == 1 or bool(np.abs(block.sum(axis=1, dtype=np.float64) - 100).max() <= 1)
 
 
 def sum_to_1(sums: NDArray[np.float64]) -> bool:
@@ -185,7 +195,7 @@ def are_rounded(proba: NDArray[Any], sums: NDArray[np.float64]) -> bool:
 
 def _name_kind(matrix: NDArray[Any], sums: NDArray[np.float64]) -> str:
     """Return what probabilities may be whose rows miss a sum of 1, and what to do with them."""
-    if are_rounded(matrix, sums):
+    if are_rounded(matrix, sums) or np.abs(sums - 1).max() <= _ALMOST_1:
         return " If rounding did that, divide every row by its sum."
     if len(sums) < 2 or (np.abs(sums - 1) <= TOLERANCE).mean() > 0.1:  # a few wrong rows
         return ""

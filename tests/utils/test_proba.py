@@ -93,6 +93,28 @@ def test_the_fault_is_named_and_not_what_is_within_the_tolerance():
                 check_proba_matrix(proba)
 
 
+def test_percentages_and_sums_near_1_are_named_with_what_to_do():
+    percent = r" If these are percentages, divide them by 100\.$"
+    with pytest.raises(ValueError, match=r"got 85.0 in row 0\." + percent):
+        expected_calibration_error([1, 0, 1], [85.0, 20.0, 99.5])
+    with pytest.raises(ValueError, match=r"got 85.0 in row 0, column 0\." + percent):
+        expected_calibration_error([1, 0], [[85.0, 15.0], [0.5, 99.0]])
+    for other in ([1.5, 0.2], [700.0, 3.0], [-4.0, 3.0]):  # no percentages
+        with pytest.raises(ValueError, match=r"in row 0\.$"):
+            expected_calibration_error([1, 0], other)
+    with pytest.raises(ValueError, match=r"in row 0, column 0\.$"):
+        expected_calibration_error([1, 0], [[4.0, 0.5], [0.5, 3.0]])
+    proba = (
+        np.random.default_rng(0).dirichlet([1, 1, 1], 50)
+        * np.linspace(0.9985, 0.9995, 50)[:, None]
+    )
+    with pytest.raises(
+        ValueError, match=r"0.9985 in row 0\. If .* divide every row by its sum\.$"
+    ):
+        check_proba_matrix(proba)
+    check_proba_matrix(proba / proba.sum(axis=1, keepdims=True))
+
+
 def test_value_above_one_hidden_by_a_negative_one():
     # The rows sum to 1, the values are outside.
     with pytest.raises(ValueError, match=r"got 1.0015 in row 0"):
