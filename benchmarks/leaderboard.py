@@ -48,6 +48,7 @@ ROWS_OF_A_PERSON = 10
 # A table for each of these groups of sizes.
 BANDS = {"20 and 60": (20, 60), "200 to 5000": (200, 1000, 5000)}
 RARE = "A rare class"
+TEMPERATURE = "temperature, mix_uniform"
 
 
 class Case(NamedTuple):
@@ -217,9 +218,10 @@ def rows_of(found, known, version):
             wanted = {f"{AUTO}, {version}": wanted[AUTO]}
         else:
             wanted["none"] = partial(ours, partial(StackedCalibration, []))
-            wanted |= {
-                "temperature": partial(ours, partial(TemperatureScaling, mix_uniform=True))
-            } | peers(k)
+            for name, mix_uniform in (("temperature", False), (TEMPERATURE, True)):
+                make = partial(TemperatureScaling, mix_uniform=mix_uniform)
+                wanted[name] = partial(ours, make)
+            wanted |= peers(k)
         for name, function in wanted.items():
             if name not in row["scores"]:
                 try:
@@ -251,7 +253,7 @@ def summary(rows, name):
     loss, right, fit, predict, mean = np.array([scores[name] for scores in served]).T
     rivals = [[value[0] for value in scores.values() if value] for scores in served]
     none = np.array([scores["none"] for scores in served])
-    temperature = np.array([scores["temperature"] for scores in served])
+    temperature = np.array([scores[TEMPERATURE] for scores in served])
     regret = loss - [min(losses) for losses in rivals]
     return {
         "cases": len(served),
