@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import calibrator_ablations
-from benchmarks.leaderboard import AUTO, Case, measured, ours, split, summary
+from benchmarks.leaderboard import AUTO, TEMPERATURE, Case, measured, ours, split, summary
 from skcalib.posthoc import PriorShift, StackedCalibration, TemperatureScaling
 
 
@@ -33,9 +33,9 @@ def test_measures_are_those_of_the_rows_judged():
 
 def test_a_summary_counts_what_is_worse_than_none():
     scores = [
-        {"temperature": [0.4, 0.8, 2, 1, 0.2], AUTO: [0.45, 0.78, 8, 3, 0.3]},
-        {"temperature": [0.4, 0.8, 2, 1, 0.2], AUTO: [0.52, 0.81, 12, 5, 0.1]},
-        {"temperature": [0.4, 0.8, 2, 1, 0.2], AUTO: None},
+        {TEMPERATURE: [0.4, 0.8, 2, 1, 0.2], AUTO: [0.45, 0.78, 8, 3, 0.3]},
+        {TEMPERATURE: [0.4, 0.8, 2, 1, 0.2], AUTO: [0.52, 0.81, 12, 5, 0.1]},
+        {TEMPERATURE: [0.4, 0.8, 2, 1, 0.2], AUTO: None},
     ]
     none = {"none": [0.5, 0.8, 1, 1, 0.2]}
     found = summary([{"rate": 0.2, "scores": none | values} for values in scores], AUTO)
