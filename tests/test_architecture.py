@@ -182,6 +182,7 @@ SHARED = {
     "posthoc": {
         "metrics._registry",
         "metrics._risk_model",
+        "metrics._states",
         "metrics._temperature_fit",
     },
     "report": {

@@ -14,6 +14,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import check_alignment
+from ..metrics._states import get_field, read_state
 from ..metrics._temperature_fit import compute_margins
 from ..utils._arrays import (
     as_numeric_features,
@@ -35,6 +36,7 @@ from ..utils._labels import (
     encode_groups,
     format_labels,
     get_column_names,
+    shorten,
 )
 from ..utils._numeric import compute_quantiles
 from ..utils._output import name_argument, warn
@@ -47,7 +49,11 @@ from ..utils._proba import (
     match_soft_labels,
 )
 from ._dask import ScoresInChunks, count_weights
+from ._json import PlainMixin
 
+_FORMAT = "skcalib.calibrator 2"
+# Rows of a calibrator that was read from JSON whose probabilities are looked at.
+_PROBES = 10
 # A probability of 0 counts as SMALLEST: forests and counts give zeros, and the logarithm of a
 # single one would otherwise decide a fit. Probabilities between 0 and SMALLEST are kept, down to
 # SMALLEST_BUT_0.
@@ -65,7 +71,7 @@ _MOST_NEWTON_STEPS, _MOST_HALVINGS = 100, 40
 
 
 class PostHocCalibrator(
-    PredictByProba, ClassifierMixin, TransformerMixin, VersionMixin, BaseEstimator, ABC
+    PredictByProba, PlainMixin, ClassifierMixin, TransformerMixin, VersionMixin, BaseEstimator, ABC
 ):
     """Base class for your own calibrator, a map from scores of a trained model to probabilities.
 
@@ -270,9 +276,7 @@ class PostHocCalibrator(
         return np.asarray([f"proba_{label}" for label in self.classes_], dtype=object)
 
     def to_json(self) -> str:
-        """Return the fitted map as JSON, to compute it in programs without skcalib.
-
-        Nothing here reads it back: between processes of Python, take pickle or skops.
+        """Return the fitted map as JSON: :meth:`from_json` and programs without skcalib read it.
 
         Returns
         -------
@@ -314,6 +318,9 @@ class PostHocCalibrator(
               ``(1 - zero) / c``. Multiply the c classes by ``m / q`` and the others by
               ``(1 - c m) / r``; divide rows by their sum.
 
+            ``calibrator`` is for :meth:`from_json`: the class, the parameters and the attributes;
+            null if an attribute is of a type that JSON does not have. Samples are not stored.
+
         Raises
         ------
         NotImplementedError
@@ -327,18 +334,90 @@ class PostHocCalibrator(
         >>> scaling.to_json()
         '{"format": "skcalib.calibrator 2", "classes": [0, 1], "input": "logits", "zero": 1e-07,
         "unit": 1.0, "map": {"kind": "linear", "temperature": ..., "coef": 1.0,
-        "intercept": 0.0, "least": null}}'
+        "intercept": 0.0, "least": null}, "calibrator": {"class": "TemperatureScaling", ...}}'
         """
         check_is_fitted(self)
         found = {
-            "format": "skcalib.calibrator 2",
+            "format": _FORMAT,
             "classes": self.classes_.tolist(),
             "input": self.input,
             "zero": self._zero,
             "unit": self.unit_,
             "map": self._formula(),
         }
+        try:
+            found["calibrator"] = self._to_plain()
+        except TypeError:
+            found["calibrator"] = None
         return json.dumps(found, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the calibrator that :meth:`to_json` has written.
+
+        Its probabilities are equal to the last bit. The text is read as data and nothing in it is
+        run, so that it may come from anywhere; pickles may not.
+
+        Parameters
+        ----------
+        text : str
+            What :meth:`to_json` returned.
+
+        Returns
+        -------
+        calibrator : PostHocCalibrator
+            A fitted calibrator of the class that wrote the text, with its attributes and
+            parameters. Parameters that JSON does not have, such as tables, and the
+            `training_scores` of :class:`PriorShift` have their defaults: only `fit` reads them.
+
+        Raises
+        ------
+        ValueError
+            If the text is not that of a calibrator of this class, or is not whole:
+            ``PostHocCalibrator.from_json`` takes every class of skcalib, and your own class its
+            own.
+
+        Examples
+        --------
+        >>> from skcalib.posthoc import PostHocCalibrator, TemperatureScaling
+        >>> scaling = TemperatureScaling().fit([-1.0, 2.0, 1.0], [0, 1, 0])
+        >>> again = PostHocCalibrator.from_json(scaling.to_json())
+        >>> again
+        TemperatureScaling()
+        >>> again.temperature_ == scaling.temperature_
+        True
+        """
+        try:
+            state = read_state(text, (_FORMAT,))
+            plain = get_field(state, "calibrator")
+            if plain is None:
+                raise ValueError("it holds the map alone, as an attribute has no type of JSON")
+            found = cls._from_plain(plain)
+            found._check_read(state)
+        except ValueError as error:
+            what = str(error)[:200].rstrip(".")
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+            too_deep = isinstance(error, RecursionError)
+            what = "it is nested too deeply" if too_deep else "its values do not belong together"
+        else:
+            return found
+        raise ValueError(
+            f"text must be what to_json of a calibrator returned, got {shorten(text)}: {what}."
+        )
+
+    def _check_read(self, state: dict[str, Any]) -> None:
+        """Raise unless a calibrator that was read writes the same, and returns probabilities."""
+        k, n_columns = len(self.classes_), self.n_features_in_
+        if n_columns != k and (n_columns, k) != (1, 2):
+            raise ValueError("there must be a column for every class")
+        if json.loads(self.to_json()) != state:
+            raise ValueError("its map is not that of its calibrator")
+        some = np.eye(k)[:_PROBES, -n_columns:]
+        with np.errstate(all="ignore"):
+            proba = self._predict_proba(some if self.input == "proba" else 4 * some - 2)
+        sums = proba.sum(axis=1)
+        if proba.shape != (len(some), k) or not (proba >= 0).all() or not np.allclose(sums, 1):
+            raise ValueError("its map returns no probabilities")
 
     def _formula(self) -> dict[str, Any]:
         """Return the map in plain numbers, in the format of `to_json`."""

@@ -103,6 +103,25 @@ class OneVsRestCalibrator(PostHocCalibrator):
             "_formula_of_class, which returns one in the format of to_json."
         )
 
+    def _make_class_map(self, *parts: Any) -> Any:
+        """Return the map of one class, of what `_get_class_map` returned."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement _make_class_map.")
+
+    def _get_class_map(self, learned: Any) -> tuple[Any, ...]:
+        """Return the map of one class in numbers and arrays."""
+        return tuple(learned)
+
+    def _get_fitted(self) -> dict[str, Any]:
+        fitted = super()._get_fitted()
+        if "calibrators_" in fitted:
+            fitted["calibrators_"] = [*map(self._get_class_map, self.calibrators_)]
+        return fitted
+
+    def _set_fitted(self, fitted: dict[str, Any]) -> None:
+        super()._set_fitted(fitted)
+        if "calibrators_" in fitted:
+            self.calibrators_ = [self._make_class_map(*parts) for parts in self.calibrators_]
+
     def _columns(self) -> range:
         # With two classes, one probability determines the other.
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
@@ -218,6 +237,16 @@ class IsotonicCalibration(OneVsRestCalibrator):
     def _map_class(self, learned: IsotonicRegression, values: NDArray) -> NDArray:
         # What `predict` computes, without its checks of every class.
         return np.interp(values, learned.X_thresholds_, learned.y_thresholds_)
+
+    def _get_class_map(self, learned: IsotonicRegression) -> tuple[NDArray, NDArray]:
+        return learned.X_thresholds_, learned.y_thresholds_
+
+    def _make_class_map(self, x: NDArray, y: NDArray) -> IsotonicRegression:
+        if (np.diff(x) <= 0).any():
+            raise ValueError("the points of a line must increase")
+        regression = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(x, y)
+        regression.X_thresholds_, regression.y_thresholds_ = x, y
+        return regression
 
     def _formula_of_class(self, learned: IsotonicRegression) -> dict[str, Any]:
         x, y = learned.X_thresholds_.tolist(), learned.y_thresholds_.tolist()
@@ -358,6 +387,9 @@ class HistogramBinning(OneVsRestCalibrator):
 
     def _map_class(self, learned: BinMap, values: NDArray) -> NDArray:
         return learned.values[bin_index(values, learned.edges)]
+
+    def _make_class_map(self, edges: NDArray, values: NDArray) -> BinMap:
+        return BinMap(edges, values)
 
     def _formula_of_class(self, learned: BinMap) -> dict[str, Any]:
         limits = find_limits(learned.edges, np.dtype(np.float64))
@@ -560,6 +592,9 @@ class BetaCalibration(OneVsRestCalibrator):
             return np.stack([np.log(p), -np.log1p(-p), np.ones_like(p)], axis=-2)
         of_p, of_rest = log_expit(values), -log_expit(-values)
         return np.stack([of_p, of_rest, np.ones_like(of_p)], axis=-2)
+
+    def _make_class_map(self, *parts: Any) -> BetaMap:
+        return BetaMap(*parts)
 
     def _formula_of_class(self, learned: BetaMap) -> dict[str, Any]:
         a, b, c, weight = learned

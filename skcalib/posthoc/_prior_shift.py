@@ -312,6 +312,7 @@ class PriorShift(PostHocCalibrator):
     """
 
     _takes_scores = False
+    _data_params = ("training_scores",)
 
     def _warn_of_absent(self, scores: NDArray, codes: NDArray, rows: Any) -> None:
         """Do not warn: a new population may lack a class."""
