@@ -23,6 +23,7 @@ from .metrics._registry import choose_metric, list_metrics_to_minimize
 from .metrics._states import get_field, read_count, read_labels, read_state, read_text
 from .report import CalibrationReport
 from .report._data import OF_FILES, find_alignment
+from .report._models import read_models
 from .report._read import describe, read_predictions
 from .utils._labels import encode_groups
 from .utils._output import collecting, write_atomically
@@ -36,6 +37,7 @@ else:
 # The commands ``monitor`` and ``check``: predictions from a file, the result as exit status.
 
 _FORMAT = "skcalib monitor 2"
+_PERCENT = "probabilities are percentages, from 0 to 100"
 # What the state keeps of every file: name of the step, exit status, what was printed.
 _OF_FILE = ("name", "status", "result")
 
@@ -119,6 +121,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         "each: prob_0=bus prob_1=car",
     )
     add("--pos-label", help="the positive class of two, where one column has its probability")
+    add("--percent", action="store_true", help=_PERCENT)
     _add_answers(parser)
 
 
@@ -148,6 +151,7 @@ def _check(options: argparse.Namespace) -> int:
         options.groups,
         options.prediction,
         options.confidence,
+        percent=options.percent,
     )
     _write_alignment(table)
     low, high = calibration_error_interval(
@@ -331,6 +335,7 @@ def _read_step(options: argparse.Namespace, state: _State) -> tuple[Any, Any, An
         None,
         options.prediction,
         options.confidence,
+        percent=options.percent,
     )
     _write_alignment(table)
     y_true, y_proba, labels = table["y_true"], table["y_proba"], list(table["labels"])
@@ -391,6 +396,7 @@ def _run_report(options: argparse.Namespace) -> int:
             pos_label=options.pos_label,
             prediction=options.prediction,
             confidence=options.confidence,
+            percent=options.percent,
             costs=None if options.costs is None else _parse_costs(options.costs),
             act_above=options.act_above,
             sample_weight=options.weight,
@@ -404,6 +410,62 @@ def _run_report(options: argparse.Namespace) -> int:
     show_reading(report.results_["method"]["source"], options.notes)
     for finding in report.results_["alignment"]:
         _write(sys.stderr, f"Note: {finding}\n")
+    _write(sys.stdout, f"{report.results_['summary']['headline']}\n{options.output}\n")
+    return 0
+
+
+def _add_compare(commands: Any) -> None:
+    compare = commands.add_parser(
+        "compare",
+        help="write a page that compares models, or one model on different samples",
+        description="Write a page that compares the first model with the others: from a file of "
+        "predictions for each, of the same samples in the same order, or from one file whose "
+        "columns --models names.",
+    )
+    add = compare.add_argument
+    add("predictions", type=Path, nargs="+", help="two files or more, or one with --models")
+    where = "the page, as HTML or, with a name that ends in .md, as Markdown"
+    add("-o", "--output", type=Path, default=Path("comparison.html"), help=where)
+    what = (
+        "the columns of probabilities of the positive class, one a model; of several classes, "
+        "what the names of a model's columns begin or end with: old for old_cat, old_dog"
+    )
+    add("--models", nargs="+", help=what)
+    add("--different-samples", action="store_true", help="files of two months, not of two models")
+    add("--label", help="the column of labels (default: label, y_true, y, target, ...)")
+    add("--classes", nargs="+", help="the columns of probabilities, the same in every file")
+    add("--pos-label", help="the positive class of two, where one column has its probability")
+    add("--percent", action="store_true", help=_PERCENT)
+    add("--weight", help="a column of sample weights")
+    add("--groups", help="a column that says which samples belong together, such as patients")
+    add("--title", help="heading of the page")
+    add("--seed", type=int, default=0, help="seed of resamples (default: 0)")
+    compare.set_defaults(run=_run_compare)
+
+
+def _run_compare(options: argparse.Namespace) -> int:
+    for path in options.predictions:
+        if options.output.exists() and options.output.samefile(path):
+            raise ValueError(f"output must be another file than the predictions, {path}.")
+    probas, y_true, about = read_models(
+        options.predictions,
+        options.models,
+        paired=not options.different_samples,
+        label=options.label,
+        classes=options.classes,
+        pos_label=options.pos_label,
+        sample_weight=options.weight,
+        groups=options.groups,
+        percent=options.percent,
+    )
+    sources = about.pop("source")
+    report = CalibrationReport.compare(
+        probas, y_true, **about, title=options.title, random_state=options.seed
+    )
+    report.save(options.output)
+    for name, source in sources.items():
+        _write(sys.stderr, f"{name}: ")
+        show_reading(source, options.notes)
     _write(sys.stdout, f"{report.results_['summary']['headline']}\n{options.output}\n")
     return 0
 
@@ -451,6 +513,7 @@ def _make_parser() -> argparse.ArgumentParser:
         "each: prob_0=bus prob_1=car",
     )
     add("--pos-label", help="the positive class of two, where one column has its probability")
+    add("--percent", action="store_true", help=_PERCENT)
     _add_answers(report)
     add("--weight", help="a column of sample weights")
     add("--by", action="append", default=[], help="a column to break results down by; repeatable")
@@ -467,6 +530,7 @@ def _make_parser() -> argparse.ArgumentParser:
     what = "print every part of the page and its seconds, to the standard error"
     add("-v", "--verbose", action="count", default=0, help=what)
     report.set_defaults(run=_run_report)
+    _add_compare(commands)
     add_commands(commands)
     return parser
 

@@ -170,6 +170,7 @@ SHARED = {
         "metrics._states.read_text",
         "report._data.OF_FILES",
         "report._data.find_alignment",
+        "report._models.read_models",
         "report._read.describe",
         "report._read.read_predictions",
     },

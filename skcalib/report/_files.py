@@ -85,6 +85,8 @@ class File:
     # Columns of lists, {name: their columns}.
     lists: dict[str, list[str]] = field(default_factory=dict)
     twice: set[str] = field(default_factory=set)
+    # Whether probabilities are percentages, from 0 to 100.
+    percent: bool = False
     _numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
@@ -101,16 +103,18 @@ class File:
             raise ValueError(f"{self.path} must have distinct columns, got {name} twice.")
 
     def as_numbers(self, name: str) -> NDArray[np.float64]:
-        """Return a column as numbers, NaN for others; 41.0% is .41."""
+        """Return a column as numbers, NaN for others; 41.0% is .41, and 41 of percentages."""
         if name not in self._numbers:
             pandas = import_optional("pandas", extra="report")
             cells = self.frame[name]
-            percent = is_percent(cells)
-            if percent:
+            signs = is_percent(cells)
+            if signs:
                 cells = cells.astype(str).str.strip().str.removesuffix("%")
             numbers = pandas.to_numeric(cells, errors="coerce").to_numpy(
                 np.float64, na_value=np.nan
             )
+            # 0 and 1 alone are outcomes and marks, not percentages.
+            percent = signs or (self.percent and not np.isin(numbers, (0, 1)).all())
             self._numbers[name] = numbers / 100 if percent else numbers
         return self._numbers[name]
 
@@ -123,11 +127,11 @@ class File:
         if fault.any():
             row = int(fault.argmax())
             percent = high <= 1 + TOLERANCE and fault.mean() > 0.5
-            percent &= bool(((numbers >= 0) & (numbers <= 100)).all())
+            percent &= bool(((numbers >= 0) & (numbers <= 100)).all()) and not self.percent
             raise ValueError(
                 f"Column {name!r} of {self.path} must hold {what}, got "
                 f"{list_names([str(self.frame[name].iloc[row])])} in line {self.frame.index[row]}"
-                f"{'; divide percentages by 100' if percent else ''}."
+                f"{'; --percent (percent=True) divides percentages by 100' if percent else ''}."
             )
         return numbers
 

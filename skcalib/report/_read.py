@@ -82,6 +82,8 @@ def read_predictions(
     groups: str | None = None,
     prediction: str | None = None,
     confidence: str | None = None,
+    *,
+    percent: bool = False,
 ) -> dict[str, Any]:
     """Return the arguments of a report. Labels and names of columns are compared as text.
 
@@ -93,7 +95,7 @@ def read_predictions(
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
     options = label, classes, pos_label, sample_weight, by, groups, prediction, confidence
     try:
-        return _read_columns(path, *options)
+        return _read_columns(path, percent, *options)
     except ValueError as error:
         # Names and labels of a broken file may have any length.
         text = re.sub(r"\S{100,}", lambda word: f"{word[0][:97]}...", str(error))
@@ -104,6 +106,7 @@ def read_predictions(
 
 def _read_columns(
     path: Path,
+    percent: bool,
     label: str | None,
     classes: Sequence[str] | Mapping[str, str] | None,
     pos_label: str | None,
@@ -115,6 +118,7 @@ def _read_columns(
 ) -> dict[str, Any]:
     asked = [name for name in (label, *by, groups, prediction) if name is not None]
     file = read_file(path, asked)
+    file.percent = percent
     given = None if classes is None else _parse_classes(classes, file.names)
     used = [name for name in (*asked, sample_weight, confidence) if name is not None]
     for name in (*used, *(given or ())):
@@ -294,7 +298,7 @@ def _warn_of_unused(file: File, unused: list[str], groups: str | None) -> None:
         if MODELS.fullmatch(key) and 1 < file.frame[name].nunique() <= n / 2:
             warn(
                 f"Column {name!r} of {file.path} has {file.frame[name].nunique()} values: if "
-                "these are models, the numbers mix them; write a file for each."
+                "these are models, the numbers mix them; write a file for each, and compare them."
             )
 
 
@@ -376,7 +380,8 @@ def _find_answers(file: File, label: str) -> _Answers | None:
         return None
     [prediction], [confidence] = answers, confidences
     values, numbers = (file.as_numbers(name) for name in (confidence, prediction))
-    if not np.isfinite(values).all() or (numbers % 1 > 0).any():  # then the "answer" is a score
+    whole = 0.01 if file.percent else 1.0
+    if not np.isfinite(values).all() or not _are_multiples(numbers, whole):  # a score, no answer
         return None
     if file.frame[label].nunique() <= 2 and values.min() < 0.5:
         raise ValueError(
@@ -385,6 +390,12 @@ def _find_answers(file: File, label: str) -> _Answers | None:
             f"the probability of a class, --classes {confidence}=CLASS says of which."
         )
     return _Answers(prediction, confidence)
+
+
+def _are_multiples(numbers: NDArray[np.float64], of: float) -> bool:
+    """Tell whether finite numbers are whole multiples."""
+    ratio = numbers[np.isfinite(numbers)] / of
+    return bool((np.abs(ratio - ratio.round()) < TOLERANCE).all())
 
 
 def _is_outcome(label: str | None) -> bool:
@@ -436,7 +447,7 @@ def _read_answers(file: File, label: str | None, answers: _Answers) -> _Found:
         file.probabilities(confidence),
         names.tolist(),
         [confidence],
-        note=", percent signs divided by 100" if is_percent(file.frame[confidence]) else "",
+        note=_describe_percent(file, [confidence]),
         of_answers=True,
         prediction=prediction,
     )
@@ -652,6 +663,11 @@ class _Table:
         return [name for name in self.graded if name not in candidate.columns]
 
     def _read_logits(self, candidate: _Candidate) -> NDArray[np.float64]:
+        if self.file.percent:
+            raise ValueError(
+                f"percent must be False for logits, as in columns {list_names(candidate.columns)} "
+                f"of {self.path}."
+            )
         values = [self.file.numbers(name, "finite logits") for name in candidate.columns]
         if not all(np.isfinite(value).all() for value in values):
             raise ValueError(
@@ -758,7 +774,7 @@ class _Table:
                 f"classes must name the one column of {self.path} to take, as the probability of "
                 f"one of the labels {list_names(labels)}, got several columns of probabilities: "
                 f"{list_names(models)}; --classes {models[0]}={labels[-1]} takes the first, "
-                "and skcalib.report.CalibrationReport.compare compares them."
+                "and python -m skcalib compare with --models compares them."
             )
         lists = [name for name in self.file.lists if set(self.file.lists[name]) <= set(fits)]
         if lists:
@@ -806,9 +822,7 @@ class _Table:
 
     def _describe_changes(self, columns: list[str]) -> str:
         """Return what was done with the numbers of the columns."""
-        note = ""
-        if any(is_percent(self.file.frame[name]) for name in columns):
-            note = ", percent signs divided by 100"
+        note = _describe_percent(self.file, columns)
         if len(columns) > 1 and not sum_to_1(
             np.sum([*map(self.file.as_numbers, columns)], axis=0)
         ):
@@ -864,8 +878,9 @@ class _Table:
             [(column, name)] = given.items()
             values = self._read_logits(candidate) if logits else self.file.probabilities(column)
             meant = name or _find_class(column, _complete_pair(labels))
+            positive = pos_label or meant or _find_positive(labels) or column
             return self._make_positive(
-                column, values, pos_label or meant or _find_positive(labels) or column
+                column, values, positive, _describe_percent(self.file, columns)
             )
         named = [
             name or _find_class(column, labels) or strip_name(column)
@@ -893,6 +908,13 @@ class _Table:
         return self._make_found(
             rows, named, columns, by_position, note=self._describe_changes(columns)
         )
+
+
+def _describe_percent(file: File, columns: list[str]) -> str:
+    """Return what was done with percentages."""
+    if any(is_percent(file.frame[name]) for name in columns):
+        return ", percent signs divided by 100"
+    return ", percentages divided by 100" if file.percent else ""
 
 
 def _are_logits(name: str) -> bool:

@@ -326,6 +326,7 @@ class CalibrationReport:
         groups: str | None = None,
         prediction: str | None = None,
         confidence: str | None = None,
+        percent: bool = False,
         costs: ArrayLike | None = None,
         act_above: float | None = None,
         tolerance: float = TOLERANCE,
@@ -373,6 +374,9 @@ class CalibrationReport:
         confidence : str, default=None
             Name of the column of the confidence in the answer, in [0, 1]. None uses the column
             named "confidence", if there is one beside a `prediction` or a column "correct".
+        percent : bool, default=False
+            Whether the probabilities are percentages, from 0 to 100. Cells with a percent sign
+            are read as such in any case.
         costs, act_above : of :meth:`from_estimator`
         tolerance, title, random_state, verbose : of :meth:`from_estimator`
 
@@ -406,6 +410,7 @@ class CalibrationReport:
                 groups,
                 prediction,
                 confidence,
+                percent=percent,
             )
         for note in notes:
             warn(note)

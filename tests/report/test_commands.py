@@ -293,7 +293,7 @@ def test_the_status_reaches_the_shell(tmp_path):
     assert run.stdout.startswith("Fails: the expected calibration error is ")
 
 
-@pytest.mark.parametrize("command", ["report", "monitor", "watch", "check"])
+@pytest.mark.parametrize("command", ["report", "compare", "monitor", "watch", "check"])
 def test_the_help_is_text_and_no_format(capsys, command):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])

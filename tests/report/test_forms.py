@@ -166,7 +166,9 @@ def test_percent_signs(tmp_path):
         "prob (of 1), percent signs divided by 100"
     )
     pd.DataFrame({"label": Y, "prob": 100 * P}).to_csv(path, index=False)
-    with pytest.raises(ValueError, match=r"in line 2; divide percentages by 100\.$"):
+    with pytest.raises(
+        ValueError, match=r"in line 2; --percent \(percent=True\) divides percentages by 100\.$"
+    ):
         read_predictions(path)
 
 
@@ -367,7 +369,9 @@ def test_answers_that_cannot_be_read_name_the_cause(tmp_path):
     path = tmp_path / "p.csv"
     frame = pd.DataFrame({"gold": NAMES[Y], "pred": NAMES[Y], "confidence": 100 * P})
     faults = {
-        r"'confidence' .* divide percentages by 100": {"prediction": "pred"},
+        r"'confidence' .* --percent \(percent=True\) divides percentages by 100": {
+            "prediction": "pred"
+        },
         r"prediction must name .* got the labels neg, pos": {"confidence": "confidence"},
         r"classes and pos_label must be None": {"confidence": "confidence", "pos_label": "pos"},
         r"must have a column 'conf'": {"confidence": "conf"},
