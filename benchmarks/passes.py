@@ -84,11 +84,13 @@ def paths(size: Callable[[int], int]) -> Iterator[tuple]:
             call = partial(getattr(metrics, name), y, proba)
             bound = partial(one_pass, proba)
             yield f"``{name}``", f"{len(y)} x {k}", PASS, bound, call, proba.nbytes
-    y, proba = data(size(30_000), 10)
     for name in ("BetaCalibration", "EnsembleTemperatureScaling", "TemperatureScaling"):
-        fit = partial(getattr(posthoc, name)(input="proba").fit, proba, y)
-        bound = partial(one_pass, proba)
-        yield f"``{name}.fit``", f"{len(y)} x 10", PASS, bound, fit, proba.nbytes
+        for n in (500, 1000, 2000, 30_000):
+            y, proba = data(size(n), 10)
+            fit = partial(getattr(posthoc, name)(input="proba").fit, proba, y)
+            # Long enough to be timed.
+            bound = repeat(partial(one_pass, proba), 100)
+            yield f"``{name}.fit``", f"{n} x 10", PASS, bound, fit, proba.nbytes, 100
     for n, k in ((size(100_000), 10), (2000, size(1000))):
         y, proba = data(n, k)
         fit = partial(posthoc.StackedCalibration(input="proba").fit, proba, y)

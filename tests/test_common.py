@@ -205,7 +205,6 @@ CASES = {
 # A penalty or prior fades with the number of samples, and the scale of weights says none.
 PENALIZED = {
     "DirichletCalibration",
-    "EnsembleTemperatureScaling",
     "MatrixScaling",
     "StructuredMatrixScaling",
     "StructuredVectorScaling",

@@ -295,8 +295,12 @@ class _Associations:
             sums = (block.sum(axis=0, dtype=np.float64) for _, block in self._iter_blocks())
             self.mean = sum(sums, np.zeros(n_columns)) / max(n, 1)
         self.frequency = np.bincount(of_rows, minlength=n_columns) / max(n, 1)
+        # A column for every sample, empty unless it is among the rows.
+        starts = np.arange(n + 1)
+        if rows is not None:
+            starts = np.searchsorted(rows, np.arange(len(codes) + 1))
         ones = np.ones(n, proba.dtype)
-        labelled = sp.csr_array((ones, (of_rows, self.rows)), (n_columns, len(codes)))
+        labelled = sp.csc_array((ones, of_rows, starts), (n_columns, len(codes)))
         self.matrix = np.asarray(labelled @ proba, dtype=np.float64)
         self.matrix /= max(n, 1)
         self.matrix -= np.outer(self.frequency, self.mean)

@@ -51,6 +51,7 @@ def fit_temperature(
     uniform: bool = False,
     pseudo_errors: float = 0.0,
     near: float | None = None,
+    roughly: bool = False,
 ) -> TemperatureFit:
     """Return the T in `bounds` of least mean log-loss, and the weight of the uniform component.
 
@@ -59,6 +60,7 @@ def fit_temperature(
     three times; `near`, the temperature of nearly the same samples, replaces it. It begins in the
     middle of the bounds, on a log scale. The
     `pseudo_errors` count like so many samples, spread over all, whose label is the runner-up.
+    The start of another search may be found `roughly`.
     """
     if not pseudo_errors and _is_every_label_on_top(logits, y):
         return TemperatureFit(bounds[0], 0.0 if uniform else None)
@@ -74,7 +76,8 @@ def fit_temperature(
         problem = TemperatureProblem(logits[some], y[some], weight[some], uniform, pseudo_errors)
         start = find_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
     problem = TemperatureProblem(logits, y, weight, uniform, pseudo_errors)
-    tolerance = _RELATIVE_STEP if near is None else _RELATIVE_STEP_OF_SAMPLE
+    rough = roughly or near is not None
+    tolerance = _RELATIVE_STEP_OF_SAMPLE if rough else _RELATIVE_STEP
     beta = find_beta(problem, beta_bounds, start, tolerance)
     # Rounding in 1 / (1 / bound) may leave the bounds.
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), problem.uniform_weight)

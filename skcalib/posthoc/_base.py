@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
+from scipy.optimize import nnls
+from scipy.special import expit, softmax, xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -64,9 +65,10 @@ _LEAST_P_OF_NONE = 0.01
 # A larger logit is none: squares of logits and their weights must not overflow float32.
 _LARGEST_LOGIT = 1e15
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
-# `fit_simplex_weights`: stop below this expected gain per sample; least pseudo-count per sample.
-_LEAST_PROMISE = 1e-9
-_LEAST_PSEUDO_COUNT = 1e-8
+# `fit_simplex_weights`: stop after a step of this expected gain per sample; the factor by which a
+# step may lower a probability; the part of its trace added to the diagonal of a curvature.
+_LEAST_PROMISE, _LEAST_CHANGE = 1e-9, 1e-2
+_RIDGE = 1e-12
 _MOST_NEWTON_STEPS, _MOST_HALVINGS = 100, 40
 
 
@@ -556,26 +558,45 @@ class PostHocCalibrator(
         """Learn from scores in chunks, by sums over them."""
         raise NotImplementedError
 
-    def _is_readable(self, X: Any) -> bool:
-        """Return whether X is an array that `predict_proba` may read as it is.
+    def _is_readable(self, X: Any, reset: bool) -> bool:
+        """Return whether X is an array that may be read as it is.
 
         The checks of scikit-learn take longer than most maps of a few samples.
         """
         if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64):
             return False
-        if X.ndim not in (1, 2) or not len(X) or hasattr(self, "feature_names_in_"):
+        if X.ndim not in (1, 2) or not X.size:
             return False
-        if self.n_features_in_ != (1 if X.ndim == 1 else X.shape[1]):
+        n_columns = 1 if X.ndim == 1 else X.shape[1]
+        if not reset and (hasattr(self, "feature_names_in_") or self.n_features_in_ != n_columns):
             return False
         with np.errstate(over="ignore", invalid="ignore"):
             return bool(np.isfinite(X.sum()))
 
     def _read_scores(self, X: Any, reset: bool) -> NDArray:
-        if not reset and self._is_readable(X):
-            X = X.reshape(len(X), -1)
-            if self.input == "proba":
-                check_values(X[:, 0] if X.shape[1] == 1 else X, name="X")
-            return X
+        if self._is_readable(X, reset):
+            scores = X.reshape(len(X), -1)
+            if reset:
+                self.n_features_in_ = scores.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+        else:
+            scores = self._validate_scores(X, reset)
+        if self.input == "proba":
+            proba = scores[:, 0] if scores.shape[1] == 1 else scores
+            check_values(proba, name="X")
+        elif self.input == "logits" and reset:
+            largest = max(
+                float(scores.max()), -float(scores.min(where=scores > -np.inf, initial=0))
+            )
+            if largest > _LARGEST_LOGIT:
+                raise ValueError(
+                    f"X must hold logits of at most {_LARGEST_LOGIT:g}, got {largest:g}; "
+                    'input="scores" takes scores of any unit.'
+                )
+        return scores
+
+    def _validate_scores(self, X: Any, reset: bool) -> NDArray:
+        """Validate as scikit-learn does; a logit of -inf may stand for a missing option."""
         X = as_numeric_features(X)
         with name_argument("X"):
             n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
@@ -594,18 +615,6 @@ class PostHocCalibrator(
                 row = int(np.argmax(missing.all(axis=1)))
                 raise ValueError(
                     f"X must hold a finite logit in every row, got none in row {row}."
-                )
-        if self.input == "proba":
-            proba = scores[:, 0] if scores.shape[1] == 1 else scores
-            check_values(proba, name="X")
-        elif self.input == "logits" and reset:
-            largest = max(
-                float(scores.max()), -float(scores.min(where=scores > -np.inf, initial=0))
-            )
-            if largest > _LARGEST_LOGIT:
-                raise ValueError(
-                    f"X must hold logits of at most {_LARGEST_LOGIT:g}, got {largest:g}; "
-                    'input="scores" takes scores of any unit.'
                 )
         return scores
 
@@ -767,37 +776,43 @@ def fit_simplex_weights(
     pseudo_count: NDArray | float = 0.0,
     start: NDArray | None = None,
 ) -> NDArray[np.float64]:
-    """Return the weights w >= 0, sum 1, that maximize ``weight @ log(of_label @ w)``.
+    """Return the weights w >= 0, sum 1, that maximize ``log(w @ of_label) @ weight``.
 
-    `of_label` (n, m) holds the probabilities that m components give to the label of every sample.
+    `of_label` (m, n) holds the probabilities that m components give to the label of every sample.
     Every component gets `pseudo_count` further samples that it alone explains (one number, or one
-    per component): a Dirichlet prior, and at least a tiny one, which keeps weights above 0.
+    per component): a Dirichlet prior.
 
-    The search is Newton's method with a line search.
+    The search is Newton's method with a line search: each step leads to the best weights >= 0 of a
+    quadratic. It maximizes the log-likelihood less n times the sum of the weights, with n the
+    total weight of the samples and of the prior: the best weights sum to 1.
     """
-    n, m = weight.sum(), of_label.shape[1]
-    prior = np.maximum(np.full(m, pseudo_count), _LEAST_PSEUDO_COUNT * max(n, 1.0))
+    m = len(of_label)
+    prior = np.full(m, pseudo_count, dtype=np.float64)
+    n = float(weight.sum() + prior.sum())
     weights = np.full(m, 1 / m) if start is None else start
-    system = np.ones((m + 1, m + 1))
-    system[m, m] = 0.0
     for _ in range(_MOST_NEWTON_STEPS):
-        mixed = of_label @ weights
-        ratio = of_label / mixed[:, None]
-        slope = weight @ ratio + prior / weights
-        # Minus the Hessian, bordered by ones so that the step sums to 0.
-        system[:m, :m] = (ratio * weight[:, None]).T @ ratio + np.diag(prior / weights**2)
-        step = np.linalg.solve(system, np.append(slope, 0.0))[:m]
+        mixed, positive = weights @ of_label, np.maximum(weights, SMALLEST_BUT_0)
+        ratio = of_label / mixed
+        slope = ratio @ weight + prior / positive - n
+        curvature = ratio * weight @ ratio.T + np.diag(prior / positive**2)
+        # The ridge keeps it invertible where components are alike.
+        curvature[np.diag_indices(m)] += _RIDGE * np.trace(curvature)
+        root = np.linalg.cholesky(curvature)
+        best, _ = nnls(root.T, np.linalg.solve(root, curvature @ weights + slope))
+        step = best - weights
         promised = float(slope @ step)
-        if promised <= _LEAST_PROMISE * max(n, 1.0):
-            break
-        # Go at most nine tenths of the way to a weight of 0; halve until the likelihood gains.
-        length = min(1.0, 0.9 / max(float((-step / weights).max()), 0.9))
         for _ in range(_MOST_HALVINGS):
-            latest = weights + length * step
-            gain = float(weight @ np.log(of_label @ latest / mixed))
-            gain += float(prior @ np.log(latest / weights))
-            if gain >= 1e-4 * length * promised:
-                break
-            length /= 2
-        weights = latest / latest.sum()
-    return weights
+            latest = weights + step
+            change = latest @ of_label / mixed
+            # What makes a label nearly impossible is too far for the quadratic.
+            if change.min() > _LEAST_CHANGE:
+                gain = float(weight @ np.log(change)) - n * float(step.sum())
+                gain += float(xlogy(prior, latest / positive).sum())
+                if gain >= 1e-4 * float(slope @ step):
+                    break
+            step /= 2
+        weights = latest
+        # What is left to gain is of the order of the square.
+        if promised <= _LEAST_PROMISE * n:
+            break
+    return weights / weights.sum()

@@ -345,7 +345,7 @@ class StackedCalibration(PostHocCalibrator):
         The first component is the unchanged model, the second one the first calibrator, if any.
         """
         components, has_calibrators = list(p_label), len(p_label) > 1
-        proba = np.column_stack(list(p_label.values()))
+        proba = np.stack(list(p_label.values()))
         np.maximum(proba, np.finfo(np.float32).tiny, out=proba)  # no logarithm of 0
         # A prior of two samples: all components share one; the unchanged model and the first
         # calibrator share the other.
@@ -354,7 +354,7 @@ class StackedCalibration(PostHocCalibrator):
         weights = fit_simplex_weights(proba, weight, prior)
         # Akaike's weights of the mixture and the unchanged model: a fitted parameter gains about
         # a nat by chance.
-        gain = float(weight @ np.log(proba @ weights / proba[:, 0])) - PRICE
+        gain = float(weight @ np.log(weights @ proba / proba[0])) - PRICE
         weights *= expit(gain)
         weights[0] += expit(-gain)
         if has_calibrators:
@@ -363,8 +363,8 @@ class StackedCalibration(PostHocCalibrator):
             dropped[1] = False
             weights[1] += weights[dropped].sum()
             weights[dropped] = 0
-        losses = -np.log(np.column_stack([proba, proba @ weights]))
-        means = np.average(losses, axis=0, weights=weight)
+        losses = -np.log(np.vstack([proba, weights @ proba]))
+        means = np.average(losses, axis=1, weights=weight)
         self.log_losses_ = dict(zip([*components, "mixture"], means.tolist()))
         self.weights_ = dict(zip(components, weights.tolist()))
         for name in components[1:]:

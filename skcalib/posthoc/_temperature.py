@@ -533,7 +533,9 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         logits = self._as_logits(scores)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         low, high = find_bounds(logits, sample_weight)
-        start, _ = fit_temperature(logits, y, weight, (low, high), uniform=True, pseudo_errors=1.0)
+        start, _ = fit_temperature(
+            logits, y, weight, (low, high), uniform=True, pseudo_errors=1.0, roughly=True
+        )
         mixture = _Mixture(logits, y, weight)
         beta = find_beta(mixture, (1 / high, 1 / low), 1 / start, _TOLERANCE)
         self.temperature_ = float(np.clip(1 / beta, low, high))
@@ -567,28 +569,28 @@ class _Mixture(TemperatureProblem):
         # The probability of the label by every component; the first depends on beta.
         raw = compute_softmax_at(logits, 1.0)[np.arange(len(y)), y].astype(np.float64)
         uniform = np.broadcast_to(compute_chance(logits), raw.shape)
-        self.of_label = np.column_stack([raw, raw, uniform])
+        self.of_label = np.stack([raw, raw, uniform])
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
         terms = np.empty((3, len(self.y)))
         for rows, *found in label_terms(self.logits, self.y, beta):
             terms[:, rows] = found
         scaled, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
-        self.of_label[:, 0] = scaled
+        self.of_label[0] = scaled
         # Start inside the simplex: a weight of 0 may become positive at another beta.
         start = 0.99 * self.weights + 0.01 / 3
         self.weights = w = fit_simplex_weights(self.of_label, self.weight, start=start)
-        ratio = self.of_label / (self.of_label @ w)[:, None]
+        ratio = self.of_label / (w @ self.of_label)
         # Posterior probability that a label comes from the first component.
-        r = w[0] * ratio[:, 0]
+        r = w[0] * ratio[0]
         slope = float(self.weight @ (r * by_beta))
         curvature = float(self.weight @ (r * twice - r * (1 - r) * by_beta**2))
         # The best weights change with beta and keep their sum, which lowers the curvature.
-        cross = np.append((self.weight * r * by_beta) @ -ratio, 0.0)
-        cross[0] += float(self.weight @ (ratio[:, 0] * by_beta))
+        cross = np.append(-ratio @ (self.weight * r * by_beta), 0.0)
+        cross[0] += float(self.weight @ (ratio[0] * by_beta))
         free = np.append(w > _LEAST_FREE, True)
         bend = np.ones((4, 4))
-        bend[:3, :3], bend[3, 3] = (ratio * self.weight[:, None]).T @ ratio, 0.0
+        bend[:3, :3], bend[3, 3] = ratio * self.weight @ ratio.T, 0.0
         moved = np.linalg.lstsq(bend[np.ix_(free, free)], cross[free], rcond=None)[0]
         curvature -= max(float(cross[free] @ moved), 0.0)
         pseudo = self.weight * r

@@ -140,6 +140,8 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
     """
     if y is None:
         raise ValueError("The fit requires y to be passed, but the target y is None.")
+    if type(y) is np.ndarray and _are_few_integers(y):
+        return y
     check_readable(y, name=name)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
@@ -168,6 +170,13 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
             f"{name} must hold class labels. Unknown label type: continuous. {NO_REGRESSION}"
         ) from error
     return labels
+
+
+def _are_few_integers(y: NDArray[Any]) -> bool:
+    """Return whether labels are classes for sure, which scikit-learn takes longer to find out."""
+    if y.ndim != 1 or y.dtype.kind not in "biu" or not y.size:
+        return False
+    return 2 * (int(y.max()) - int(y.min()) + 1) <= len(y)
 
 
 def _check_one_type(labels: NDArray[Any], name: str) -> None:

@@ -211,16 +211,32 @@ def test_bad_options_are_named():
 @pytest.mark.parametrize("prior", [0.0, np.array([20.0, 5.0, 9.0, 1.0])])
 def test_weights_of_a_mixture_against_a_general_solver(prior):
     rng = np.random.default_rng(0)
-    of_label, weight = rng.random((200, 4)) ** [1, 2, 3, 0.5], rng.uniform(0.5, 2, 200)
+    of_label = (rng.random((200, 4)) ** [1, 2, 3, 0.5]).T
+    weight = rng.uniform(0.5, 2, 200)
 
     def objective(z):
         w = softmax(z)
-        return -weight @ np.log(of_label @ w) - np.sum(prior * log_softmax(z))
+        return -weight @ np.log(w @ of_label) - np.sum(prior * log_softmax(z))
 
     best = minimize(objective, np.zeros(4), options={"gtol": 1e-9})
     found = fit_simplex_weights(of_label, weight, prior)
     assert objective(np.log(np.maximum(found, 1e-300))) <= best.fun + 1e-4 * weight.sum()
     np.testing.assert_allclose(found, softmax(best.x), atol=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_weights_of_a_mixture_are_at_the_maximum(seed):
+    """None has a slope above that of the sum, and those that are not 0 have the same."""
+    rng = np.random.default_rng(seed)
+    of_label = np.maximum(rng.random((1 + seed % 5, 200)) ** rng.choice([0.3, 1, 200]), 1e-38)
+    of_label[-1] = of_label[0]  # the same component twice, or the only one
+    weight = rng.random(200)
+    w = fit_simplex_weights(of_label, weight)
+    slope = (of_label / (w @ of_label)) @ weight / weight.sum() - 1
+    assert np.all(w >= 0)
+    assert w.sum() == pytest.approx(1)
+    assert slope.max() < 1e-6
+    assert np.abs(w * slope).max() < 1e-6
 
 
 @pytest.mark.parametrize("model", [StructuredVectorScaling, VectorScaling])
