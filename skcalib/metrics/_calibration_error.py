@@ -610,6 +610,8 @@ def compute_class_sums_between(
     """
     if predictions.proba.ndim == 1:
         return sum_bins(predictions, edges)[np.newaxis]
+    if not isinstance(predictions.proba, np.ndarray):
+        return _sum_classes_on_device(predictions, edges)
     n_classes, n_bins = predictions.proba.shape[1], len(edges) - 1
     # Views of one array: adding to the three changes `sums`.
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
@@ -647,6 +649,31 @@ def compute_class_sums_between(
         weights[:, 0] = len(predictions.proba) - weights[:, 1:].sum(axis=1)
         values[:, 0] = totals - values[:, 1:].sum(axis=1)
     return sums.transpose(1, 0, 2)
+
+
+def _sum_classes_on_device(
+    predictions: Predictions, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what `compute_class_sums_between` does; only the sums leave the device."""
+    proba, n_bins = predictions.proba, len(edges) - 1
+    torch, move = get_back_end(proba)
+    n_classes = proba.shape[1]
+    first_bin = n_bins * torch.arange(n_classes, device=proba.device)
+    sums = torch.zeros((3, n_classes * n_bins), dtype=torch.float64, device=proba.device)
+    dtype = np.dtype(np.float64 if proba.dtype == np.float64 else np.float32)
+    limits = move(find_limits(edges, dtype))
+    for rows, block in iter_proba_blocks(proba, on_device=True):
+        of_row = np.ones(len(block)) if predictions.weight is None else predictions.weight[rows]
+        weight = move(of_row)[:, None]
+        key = torch.bucketize(block, limits).add_(first_bin)
+        sums[0].index_add_(0, key.ravel(), weight.expand(block.shape).ravel())
+        sums[1].index_add_(0, key.ravel(), (weight * block).ravel())
+        truth = move(predictions.truth[rows])
+        if predictions.is_soft:
+            sums[2].index_add_(0, key.ravel(), (weight * truth).ravel())
+        else:
+            sums[2].index_add_(0, key.gather(1, truth[:, None])[:, 0], weight[:, 0])
+    return to_host(sums).reshape(3, n_classes, n_bins).transpose(1, 0, 2)
 
 
 def _add_to_bins(

@@ -11,6 +11,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 from sklearn.utils import gen_batches
 
+from ..utils._backends import as_float64, get_back_end
 from ..utils._compat import StrOptions, validate_params
 from ..utils._numeric import compute_row_max
 from ..utils._proba import (
@@ -215,33 +216,38 @@ def refined_log_loss(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     below, of_label = _subtract_top(predictions)
+    _, move = get_back_end(below)
     weight = predictions.weight
     if predictions.is_soft:
         total = predictions.truth.sum(axis=1)
-        of_label /= total
+        of_label /= move(total)
         weight = total if weight is None else weight * total
+    weight = None if weight is None else move(weight)
     return compute_least_log_loss(below, of_label, weight, DEFAULT_BOUNDS)
 
 
-def _subtract_top(predictions: Predictions) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def _subtract_top(predictions: Predictions) -> tuple[Any, Any]:
     """Return log-probabilities minus the largest of their row, (n, K), and those of labels, (n,).
 
     The values are checked in the same pass. Those of soft labels are sums, weighted by the
-    fractions.
+    fractions. Those of tensors on an accelerator stay there, as tensors.
     """
     proba, truth = predictions.proba, predictions.truth
     dtype = np.float64 if proba.dtype == np.float64 else np.float32  # in float16, 1e-12 is 0
-    below = np.empty((len(proba), 2 if proba.ndim == 1 else proba.shape[1]), dtype)
-    of_label = np.empty(len(proba))
-    for rows, block in iter_proba_blocks(proba):
+    shape = len(proba), 2 if proba.ndim == 1 else proba.shape[1]
+    xp, move = get_back_end(proba)
+    place = {} if xp is np else {"device": proba.device}
+    below = xp.empty(shape, dtype=getattr(xp, np.dtype(dtype).name), **place)
+    of_label = xp.empty(len(proba), dtype=xp.float64, **place)
+    for rows, block in iter_proba_blocks(proba, on_device=True):
         part = below[rows]
-        np.maximum(make_two_columns(block), part.dtype.type(SMALLEST_PROBABILITY), out=part)
-        np.log(part, out=part)
-        part -= compute_row_max(part)[:, np.newaxis]
+        xp.clip(make_two_columns(block), SMALLEST_PROBABILITY, None, out=part)
+        xp.log(part, out=part)
+        part -= compute_row_max(part)[:, None]
         if predictions.is_soft:
-            of_label[rows] = np.einsum("ij,ij->i", part, truth[rows])
+            of_label[rows] = (as_float64(part) * move(truth[rows])).sum(1)
         else:
-            of_label[rows] = part[np.arange(len(part)), truth[rows]]
+            of_label[rows] = as_float64(part[xp.arange(len(part), **place), move(truth[rows])])
     return below, of_label
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils._arrays import as_floats
 from ..utils._backends import (
     align_chunks,
+    as_float64,
     by_chunks,
     find_distinct_labels,
     get_back_end,
@@ -318,19 +319,15 @@ def _compute_brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: N
 # tensors where they lie.
 
 
-def _as_float64(values: Any) -> Any:
-    return values.astype(np.float64) if isinstance(values, np.ndarray) else values.double()
-
-
 def log_losses(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the log-losses in nats."""
     xp, _ = get_back_end(proba)
-    return -xp.log(xp.clip(_as_float64(make_two_columns(proba)), LOSS_FLOOR, None))
+    return -xp.log(xp.clip(as_float64(make_two_columns(proba)), LOSS_FLOOR, None))
 
 
 def compute_brier_scores(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return the Brier scores, sums over the classes, in [0, 2]."""
-    columns = _as_float64(make_two_columns(proba))
+    columns = as_float64(make_two_columns(proba))
     return 1 - 2 * columns + (columns**2).sum(1)[:, None]
 
 
@@ -338,7 +335,7 @@ def compute_correctness(proba: NDArray[Any]) -> NDArray[np.float64]:
     """Return 1 where the label is the predicted class, else 0."""
     _, place = get_back_end(proba)
     columns = make_two_columns(proba)
-    return _as_float64(columns.argmax(1)[:, None] == place(np.arange(columns.shape[1])))
+    return as_float64(columns.argmax(1)[:, None] == place(np.arange(columns.shape[1])))
 
 
 def compute_excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
@@ -346,7 +343,7 @@ def compute_excess_confidence(proba: NDArray[Any]) -> NDArray[np.float64]:
     if proba.ndim == 1:
         return proba[:, np.newaxis].astype(np.float64) - np.arange(2)
     xp, _ = get_back_end(proba)
-    return _as_float64(xp.amax(proba, 1)[:, None]) - compute_correctness(proba)
+    return as_float64(xp.amax(proba, 1)[:, None]) - compute_correctness(proba)
 
 
 def _log_losses_of_scikit_learn(proba: NDArray[Any]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma
 
 from ..utils._arrays import as_floats, check_same_length, warn_if_normalized
-from ..utils._backends import to_host
+from ..utils._backends import as_float64, to_host
 from ..utils._compat import Interval, validate_params
 from ..utils._numeric import compute_row_entropy, compute_row_margin, iter_blocks
 from ..utils._output import sort_by_similarity
@@ -70,7 +70,7 @@ def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray
     )
     scores = []
     for _, block in iter_blocks(predicted.given.proba, on_device=True):
-        wide = block.astype(np.float64) if isinstance(block, np.ndarray) else block.double()
+        wide = as_float64(block)
         scores.append(to_host(score(wide)).round(12))
     return np.concatenate(scores)
 

@@ -8,13 +8,14 @@ the temperature. The best w is found for every T, at almost no cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from ..utils._backends import as_float64, find_accelerated, get_back_end, to_host
 from ..utils._numeric import (
     BLOCK_SIZE,
     compute_row_max,
@@ -374,25 +375,25 @@ class LogLossSeries:
     """The mean log-loss of softmax(beta z) and its first four derivatives in beta.
 
     ``below`` are logits minus the largest of their row, (n, K), and ``of_label`` those of the
-    labels, (n,).
+    labels, (n,). All are arrays, or tensors on an accelerator, where the sums are taken.
     """
 
-    def __init__(
-        self, below: NDArray, of_label: NDArray[np.float64], weight: NDArray[np.float64] | None
-    ) -> None:
-        self.below, self.of_label, self.weight = below, of_label, weight
+    def __init__(self, below: Any, of_label: Any, weight: Any) -> None:
+        self.xp, _ = get_back_end(below)
+        self.below: Any = below if self.xp is np else find_accelerated(below)
+        self.of_label, self.weight = of_label, weight
+        self.n = float(len(of_label) if weight is None else weight.sum())
         self.beta, self.derivatives = 0.0, np.zeros(5)
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
         """Return the first two derivatives; keep all of them."""
-        sums = np.zeros(5)
-        for rows, z in iter_blocks(self.below):
-            weight = np.ones(len(z)) if self.weight is None else self.weight[rows]
+        xp, sums = self.xp, 0.0
+        for rows, z in iter_blocks(self.below, on_device=True):
             # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
-            term = z * z.dtype.type(beta)
-            total = compute_row_sum(np.exp(term, out=term)).astype(np.float64)
+            term = z * float(beta)
+            total = as_float64(compute_row_sum(xp.exp(term, out=term)))
             first, second, third, fourth = (
-                compute_row_sum(np.multiply(term, z, out=term)) / total for _ in range(4)
+                compute_row_sum(xp.multiply(term, z, out=term)) / total for _ in range(4)
             )
             # The cumulants of z under the softmax, from its moments.
             variance = second - first**2
@@ -400,10 +401,10 @@ class LogLossSeries:
             tails = fourth - 4 * first * third + 12 * first**2 * second - 6 * first**4
             tails -= 3 * second**2
             label = self.of_label[rows]
-            losses = np.log(total) - beta * label, first - label, variance, skew, tails
-            sums += [float(weight @ part) for part in losses]
-        n = len(self.of_label) if self.weight is None else self.weight.sum()
-        self.beta, self.derivatives = beta, sums / n
+            losses = xp.log(total) - beta * label, first - label, variance, skew, tails
+            weight = 1.0 if self.weight is None else self.weight[rows]
+            sums += xp.stack([(weight * part).sum() for part in losses])
+        self.beta, self.derivatives = beta, to_host(sums) / self.n
         return self.derivatives[1], self.derivatives[2]
 
     def least(self, bounds: tuple[float, float]) -> float:
@@ -420,16 +421,13 @@ class LogLossSeries:
 
 
 def compute_least_log_loss(
-    below: NDArray,
-    of_label: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
-    bounds: tuple[float, float],
+    below: Any, of_label: Any, weight: Any, bounds: tuple[float, float]
 ) -> float:
     """Return the mean log-loss at the best T in `bounds`, of :class:`LogLossSeries`."""
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
     beta = float(np.sqrt(beta_bounds[0]) * np.sqrt(beta_bounds[1]))
     problem = LogLossSeries(below, of_label, weight)
-    if not np.any(of_label < 0):  # the loss falls all the way to T = 0
+    if not (of_label < 0).any():  # the loss falls all the way to T = 0
         problem.slope_and_curvature(beta_bounds[1])
         return float(max(problem.derivatives[0], 0.0))
     n = len(below)

@@ -256,6 +256,11 @@ def get_back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
     return torch, lambda array: torch.tensor(array, device=device)
 
 
+def as_float64(values: Any) -> Any:
+    """Return an array or a tensor in float64."""
+    return values.double() if get_back_end(values)[0] is not np else values.astype(np.float64)
+
+
 def take_rows(matrix: Any, positions: Any) -> Any:
     """Return ``matrix[positions]``; the method of numpy takes half the time of its indexing."""
     return matrix.take(positions, axis=0) if get_back_end(matrix)[0] is np else matrix[positions]

@@ -45,6 +45,32 @@ def test_probabilities_do_not_go_to_the_host(data, trips, name):
     assert max(trips) == N
 
 
+@pytest.mark.parametrize("name", ["classwise_calibration_error", "refined_log_loss"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_all_columns_decide_is_summed_on_the_device(data, name, weighted, soft, dtype):
+    y, proba, _, there = data
+    rng = np.random.default_rng(1)
+    weight = rng.random(N) if weighted else None
+    truth = rng.dirichlet(np.ones(K), N) if soft else y
+    metric = getattr(metrics, name)
+    found = metric(truth, there.to(getattr(torch, np.dtype(dtype).name)), sample_weight=weight)
+    expected = metric(truth, proba.astype(dtype), sample_weight=weight)
+    assert found == pytest.approx(expected, rel=1e-6 if dtype == np.float32 else 1e-10)
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 15])
+def test_bins_of_classes_are_those_of_arrays(data, n_bins):
+    y, proba, _, there = data
+    proba[:, :2] = 0.5, 0.5  # on an edge
+    proba[:, 2:] = 0
+    there.copy_(torch.tensor(proba))
+    error = metrics.classwise_calibration_error
+    found, expected = (error(y, p, n_bins=n_bins, average=None) for p in (there, proba))
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", ["predictive_entropy", "confidence_score", "probability_margin"])
 def test_scores_are_made_on_the_device(data, trips, name):
     _, proba, _, there = data
@@ -111,6 +137,21 @@ def test_transfers_of_a_metric(device, trips, name, n):
     options, n_transfers = TRANSFERS[name]
     getattr(metrics, name.partition(" ")[0])(*_rows(n, device), **options)
     assert len(trips) == n_transfers
+
+
+@pytest.mark.parametrize("n", [N, 4 * N])
+def test_transfers_of_sums_over_classes(device, trips, n):
+    metrics.classwise_calibration_error(*_rows(n, device), n_bins=10)
+    assert sorted(trips) == sorted([4, n, 3 * K * 10])
+
+
+@pytest.mark.parametrize("n", [N, 4 * N])
+def test_transfers_of_a_search(device, trips, n):
+    # Labels, the check, whether a label is below the top, and five sums a step of the search.
+    metrics.refined_log_loss(*_rows(n, device))
+    assert trips[:3] == [n, 4, 1]
+    assert set(trips[3:]) == {5}
+    assert len(trips) <= 15
 
 
 @pytest.mark.parametrize("score", ["predictive_entropy", "confidence_score", "probability_margin"])
