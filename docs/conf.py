@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from api_groups import GROUPS  # noqa: E402
 from skorch import NeuralNet  # noqa: E402
@@ -152,6 +152,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/backreferences",
     "remove_config_comments": True,
     "plot_gallery": "True",
+    # Two examples at a time, each on one thread.
+    "parallel": 2,
     "abort_on_example_error": True,
 }
 # Functions in the configuration (matplotlib's scraper) cannot be pickled between builds.

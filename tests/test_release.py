@@ -78,6 +78,7 @@ def test_errors_name_extras_that_exist(repository, project):
     assert extras <= set(project["optional-dependencies"])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_file_of_tests_that_cannot_be_imported_is_an_error(repository, tmp_path):
     """The search for examples imports it first, and pytest would go on with half a module."""

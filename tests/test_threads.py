@@ -145,7 +145,7 @@ def test_reports():
         page = CalibrationReport.from_predictions(y[:n], p[:n])
         return [page.results_["summary"]["headline"], *page.results_["warnings"]]
 
-    check(report, [60, 70, 80, 90])
+    check(report, [60, 70, 80])
     assert warnings.filters == filters
     assert warnings.showwarning is shown
 

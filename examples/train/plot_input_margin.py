@@ -33,8 +33,9 @@ part = np.clip(np.searchsorted(edges, margin, side="left") - 1, 0, 9)
 rate = [wrong[part == k].mean() for k in range(10)]
 figure, ax = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
 ax.bar(np.arange(1, 11), rate)
-ax.set(xlabel="Tenth of the margins, smallest first", ylabel="Error rate")
 ax.set_xticks(np.arange(1, 11))
+ax.set_xlabel("Tenth of the margins, smallest first")
+ax.set_ylabel("Error rate")
 
 # %%
 # **Learned:** of the tenth of the digits with the smallest margins, more than a third are wrong;

@@ -104,7 +104,7 @@ def wait_for_a_repeat(folder, child):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal of POSIX")
-@pytest.mark.parametrize("kind", ["mlp", "skorch"])
+@pytest.mark.parametrize("kind", ["mlp", pytest.param("skorch", marks=pytest.mark.long)])
 def test_ctrl_c_stops_the_study_and_nothing_of_the_repeat_is_kept(kind, tmp_path, start):
     if kind == "skorch":
         pytest.importorskip("skorch")

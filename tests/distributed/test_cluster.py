@@ -145,6 +145,7 @@ def test_fits_by_sums_over_two_processes(client):
         np.testing.assert_allclose(value, expected, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_no_sum_is_lost_with_a_worker(own_client):
     # Labels in memory would be lost with the worker that has them; dask makes these anew.
@@ -222,7 +223,7 @@ def test_a_profile_runs_on_the_workers_that_are_left(own_client):
     address, killed = next(iter(own_client.run(os.getpid).items()))
     os.kill(killed, signal.SIGKILL)
     while address in own_client.nthreads():
-        time.sleep(0.01)
+        time.sleep(0.1)
     with joblib.parallel_config(backend="dask"):
         results = _profile()
     for value, other in zip(results, expected):

@@ -37,9 +37,8 @@ dist.destroy_process_group()
 """
 
 
-@pytest.fixture(scope="module")
-def processes(tmp_path_factory):
-    store = tmp_path_factory.mktemp("gloo") / "store"
+def run_both(folder):
+    store = folder / "store"
     runs = [
         subprocess.Popen(
             [sys.executable, "-c", RANK, str(rank), str(store)],
@@ -52,21 +51,18 @@ def processes(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [0, 1], ids=["labels found", "labels given"])
-def test_every_process_has_the_sum_of_both(processes, case):
-    first, second = (found[case] for found in processes)
-    parts = [CalibrationAccumulator.from_json(text) for text in (first[0], second[0])]
-    total = sum(parts)
-    for before, gathered, after in (first, second):
-        found = CalibrationAccumulator.from_json(gathered)
-        np.testing.assert_allclose(found.sums_, total.sums_, rtol=1e-15)
-        assert found.result() == pytest.approx(total.result(), rel=1e-14)
-        assert found.evidence() == pytest.approx(total.evidence(), rel=1e-12)
-        assert before == after  # that of the process is as it was
-    assert parts[0].result() != pytest.approx(total.result(), rel=1e-3)
-
-
-@pytest.mark.slow
-def test_what_does_not_add_up_is_an_error_everywhere(processes):
+def test_every_process_has_the_sum_of_both_or_an_error(tmp_path):
+    processes = run_both(tmp_path)
+    for case in range(2):  # labels found, and labels given
+        first, second = (found[case] for found in processes)
+        parts = [CalibrationAccumulator.from_json(text) for text in (first[0], second[0])]
+        total = sum(parts)
+        for before, gathered, after in (first, second):
+            found = CalibrationAccumulator.from_json(gathered)
+            np.testing.assert_allclose(found.sums_, total.sums_, rtol=1e-15)
+            assert found.result() == pytest.approx(total.result(), rel=1e-14)
+            assert found.evidence() == pytest.approx(total.evidence(), rel=1e-12)
+            assert before == after  # that of the process is as it was
+        assert parts[0].result() != pytest.approx(total.result(), rel=1e-3)
     for found in processes:
         assert "Only accumulators with the same" in found[2]
