@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, ndtr
+from scipy.special import expit, logit, ndtr, ndtri
 
 from ..utils._compat import Interval, print_elapsed, validate_params
 from ..utils._labels import encode_groups
@@ -174,7 +174,9 @@ def compare_calibration(
         first model the difference is 0 and its interval NaN. ``gain`` is the log-likelihood per
         sample, in nats, that recalibration would gain (larger = worse calibrated), and ``pvalue``,
         in [0, 1], that of a paired test of equal gains; small = the model of the larger gain is
-        worse calibrated. Both are NaN for a `metric` that is no calibration error of this package.
+        worse calibrated. Of a score, such as the Brier score, `gain` is NaN and ``pvalue`` that of
+        equal scores, with the standard error of the interval: below .05 where the interval of 95 %
+        excludes 0. Of a calibration error of your own both are NaN.
 
     Raises
     ------
@@ -259,12 +261,12 @@ def compare_calibration(
             predictions = check_predictions(y_true, y_proba, **given)
             recalibrated.append(_fit_recalibration(predictions))
     warn_of_few_groups(resampled.groups)
-    differences = [(0.0, np.nan, np.nan)]
+    differences = [(0.0, np.nan, np.nan, np.nan)]
     for model in models[1:]:
         if np.array_equal(models[0].resamples, model.resamples):
-            differences.append((0.0, 0.0, 0.0))  # equal on every resample: the same predictions
+            differences.append((0.0, 0.0, 0.0, 1.0))  # equal on every resample
         elif own:
-            differences.append(_compute_difference(models[0], model))
+            differences.append((*_compute_difference(models[0], model), np.nan))
         else:
             more = seeds, n_jobs
             differences.append(
@@ -272,9 +274,9 @@ def compare_calibration(
             )
     columns: dict[str, Any] = {"model": list(y_probas)}
     columns |= {name: [getattr(m, name) for m in models] for name in ("error", "low", "high")}
-    names = "difference", "difference_low", "difference_high"
-    columns |= dict(zip(names, zip(*differences)))
-    columns |= dict.fromkeys(("gain", "pvalue"), [np.nan] * len(models))
+    names = "difference", "difference_low", "difference_high", "gain", "pvalue"
+    columns |= dict.fromkeys(names, [np.nan] * len(models))
+    columns |= dict(zip((*names[:3], "pvalue"), zip(*differences)))
     if own:
         codes = None if groups is None else encode_groups(groups, len(recalibrated[0][1]))[1]
         (first, weight), *others = recalibrated
@@ -307,20 +309,24 @@ def _compute_difference_of_any(
     confidence_level: float,
     seeds: NDArray[np.int64],
     n_jobs: int | None,
-) -> tuple[float, float, float]:
-    """Return the difference of two models in a user's metric, and the ends of its interval."""
+) -> tuple[float, float, float, float]:
+    """Return the difference in a user's metric, the ends of its interval, and its p-value."""
     models = first.source, other.source
     difference, drawn = other.center - first.center, other.resamples - first.resamples
     if any(model.is_zero_of_expected_labels() for model in models):
         tail = (1 - confidence_level) / 2
-        return difference, *(2 * difference - np.quantile(drawn, [1 - tail, tail]))
+        low, high = 2 * difference - np.quantile(drawn, [1 - tail, tail])
+        return difference, float(low), float(high), np.nan
     # Labels that did not occur still may: draw them from the mean probabilities of both models.
     mean_proba = np.mean([model.columns() for model in models], axis=0)
     before, after = (
         np.array(run(partial(model.of_drawn_labels, mean_proba), seeds, n_jobs))
         for model in models
     )
-    return difference, *compute_score_interval(difference, drawn, after - before, confidence_level)
+    low, high = compute_score_interval(difference, drawn, after - before, confidence_level)
+    error = (high - low) / (2 * ndtri((1 + confidence_level) / 2))
+    pvalue = float(2 * ndtr(-abs(difference) / error)) if error else float(difference == 0)
+    return difference, low, high, pvalue
 
 
 def _compute_difference(first: _Model, other: _Model) -> tuple[float, float, float]:

@@ -214,16 +214,32 @@ def test_groups_count_once_in_the_paired_test():
     assert four == pytest.approx(once, rel=1e-6)
 
 
-def test_a_score_has_no_test_of_calibration():
+@pytest.mark.parametrize("metric", [log_loss, "brier"])
+def test_the_pvalue_of_a_score_is_that_of_its_interval(metric):
     y, proba, _ = make_predictions(100, random_state=0)
-    table = compare_calibration(
-        y,
-        {"a": proba, "b": proba**2 / (proba**2).sum(1, keepdims=True)},
-        metric=log_loss,
-        n_resamples=5,
-    )
-    assert np.isnan(table["pvalue"]).all()
+    models = {"a": proba, "b": proba**1.3 / (proba**1.3).sum(1, keepdims=True), "same": proba}
+    options = {"metric": metric, "n_resamples": 30, "random_state": 0}
+    table = compare_calibration(y, models, **options)
     assert np.isnan(table["gain"]).all()
+    assert np.isnan(table["pvalue"][0])
+    assert 0 < table["pvalue"][1] < 1
+    assert table["pvalue"][2] == 1
+    # The interval of the level 1 - p ends at 0.
+    level = 1 - table["pvalue"][1]
+    ends = compare_calibration(y, models, confidence_level=level, **options)[1]
+    nearest = min(abs(ends["difference_low"]), abs(ends["difference_high"]))
+    assert nearest == pytest.approx(0, abs=1e-9)
+
+
+def test_a_score_that_no_label_changes_has_the_pvalue_of_its_difference():
+    def compute_largest(y_true, y_proba, *, sample_weight=None, labels=None):
+        return float(np.max(y_proba))
+
+    y, proba = [0, 1] * 20, np.full(40, 0.5)
+    models = {"a": proba, "b": proba + 0.1}
+    table = compare_calibration(y, models, metric=compute_largest, n_resamples=5, random_state=0)
+    assert table["pvalue"][1] == 0
+    assert table["difference_low"][1] == pytest.approx(0.1)
 
 
 @pytest.mark.slow
