@@ -3,8 +3,8 @@
     python -m benchmarks.beside [--draws 100]
     python -m benchmarks.beside --page
 
-How often are calibrated models accused, and overconfident ones found? An interval of the
-calibration error accuses a model where it excludes 0, a test where its p-value is below .05. Each
+How often are calibrated models flagged, and overconfident ones found? An interval of the
+calibration error flags a model where it excludes 0, a test where its p-value is below .05. Each
 library gets its own function, at 95 %, on the same draws of `make_predictions`: labels are drawn
 from the probabilities that the model states (calibrated), or from those that its logits divided by
 1.5 would give (overconfident).
@@ -37,7 +37,7 @@ from skcalib.metrics import calibration_error_interval, calibration_test
 RESULTS = Path(__file__).with_name("beside_results.json")
 DOCS = Path(__file__).parents[1] / "docs"
 LEVEL = 0.05
-# Answer: is this model accused? Two classes: the probability of class 1; several: all columns.
+# Answer: is this model flagged? Two classes: the probability of class 1; several: all columns.
 Verdict = Callable[[np.ndarray, np.ndarray, int], bool]
 
 
@@ -99,7 +99,7 @@ VERDICTS: dict[str, tuple[str, Verdict, bool]] = {
 
 
 def accusations(draws: int) -> Iterator[dict]:
-    """Yield the fraction of models that each library accuses."""
+    """Yield the fraction of models that each library flags."""
     for n_classes in (2, 4):
         for n in (300, 1000):
             for temperature in (1.0, 1.5):
@@ -174,7 +174,7 @@ def accused(rows: list[dict], n_classes: int, n_samples: int) -> dict[str, tuple
 
 
 def page(rows: list[dict]) -> str:
-    """Return the table of all sizes: calibrated / overconfident models accused, in percent."""
+    """Return the table of all sizes: calibrated / overconfident models flagged, in percent."""
     sizes = [(2, 300), (2, 1000), (4, 300), (4, 1000)]
     columns = {size: accused(rows, *size) for size in sizes}
     names = list(columns[sizes[0]])

@@ -163,9 +163,9 @@ SIMULATIONS: dict[str, tuple[Callable[..., tuple[bool, float]], tuple[Any, ...]]
     "a class off by 9 points at its values, n = 3000: no all-clear": (
         not_cleared, (column_off, 3000),
     ),
-    "calibrated, K = 2, n = 400: not accused": (not_accused, (sharpened(2, 1.0), 400)),
-    "calibrated, K = 3, n = 1500: not accused": (not_accused, (sharpened(3, 1.0), 1500)),
-    "calibrated, K = 8, n = 1000: not accused": (not_accused, (sharpened(8, 1.0), 1000)),
+    "calibrated, K = 2, n = 400: not flagged": (not_accused, (sharpened(2, 1.0), 400)),
+    "calibrated, K = 3, n = 1500: not flagged": (not_accused, (sharpened(3, 1.0), 1500)),
+    "calibrated, K = 8, n = 1000: not flagged": (not_accused, (sharpened(8, 1.0), 1000)),
     "calibrated against log-odds times 1.5, n = 1500: found": (
         find_difference, (times(1.0), times(1.5), 1500, 1),
     ),

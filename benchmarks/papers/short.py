@@ -57,7 +57,7 @@ SHORT = {
     "rmd": (
         says("The difficulty is real, and the loss calibrates an overconfident network; with "
              "weight decay and clean labels it adds no accuracy, and no more calibration than a "
-             "penalty that is blind to difficulty.", NOT,
+             "penalty that ignores difficulty.", NOT,
              (HOLDS, "rmd", "The hardest hundredth by RMD", ""),
              (HOLDS, "rmd_images", "Without decay. Difficulty-aware regularization lowers", ""),
              ("rmd", "With weight decay in both, difficulty-aware regularization is more",

@@ -62,7 +62,7 @@ for (i, j), value in np.ndenumerate(table):
     ax.text(j, i, f"{value:.3f}", ha="center", va="center", color="black")
 
 # %%
-# **Learned:** the Kolmogorov-Smirnov error is blind to waves, whose errors cancel; means over all
+# **Learned:** the Kolmogorov-Smirnov error misses waves, whose errors cancel; means over all
 # samples hardly see a gross error of a rare confidence, which the maximum finds; but the maximum
 # of a calibrated model is not small either. Report a mean error with its interval, and look at the
 # diagram.

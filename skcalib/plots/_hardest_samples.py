@@ -304,7 +304,7 @@ class HardestSamplesDisplay(BaseDisplay):
         """Return label, number and difficulty of every sample that is shown."""
         numbers = np.concatenate([self.hardest_, self.easiest_])
         captions = {}
-        for number, difficulty in zip(numbers, format_distinct(self.difficulty[numbers])):
+        for number, difficulty in zip(numbers, format_caption_numbers(self.difficulty[numbers])):
             name = escape_text(f"#{self._name_of(number)}", width=width)
             line = f"{name}: {difficulty}"
             caption = line if len(line) <= width else f"{name}\n{difficulty}"
@@ -343,6 +343,14 @@ def format_distinct(values: NDArray[np.floating]) -> list[str]:
         if len(set(texts)) == n_values and (large or not any("e+" in text for text in texts)):
             break
     return texts
+
+
+def format_caption_numbers(values: NDArray[np.floating]) -> list[str]:
+    """Return what `format_distinct` does; positive numbers that are tiny beside others as "<"."""
+    largest = float(np.abs(values).max())
+    tiny = 10.0 ** (np.floor(np.log10(largest)) - 2) if largest else 0.0
+    texts = zip(values, format_distinct(values))
+    return [f"<{tiny:g}" if 0 < v < tiny and "e-" in text else text for v, text in texts]
 
 
 def make_columns(samples: Sequence[Any]) -> list[tuple[str, list[str]]]:

@@ -27,7 +27,7 @@ def test_what_was_asked_of_the_page_holds(lines):
         return np.mean(found)
 
     assert kept("no all-clear") == 1
-    assert kept("not accused") >= 0.95
+    assert kept("not flagged") >= 0.95
     assert kept("not separated") >= 0.95
     assert kept("n = 1500: found") >= 0.5
     assert kept("interval holds") >= 0.9

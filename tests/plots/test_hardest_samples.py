@@ -15,7 +15,7 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.plots import HardestSamplesDisplay
-from skcalib.plots._hardest_samples import align_lines, format_distinct
+from skcalib.plots._hardest_samples import align_lines, format_caption_numbers, format_distinct
 
 
 def _images(n, shape=(4, 5)):
@@ -165,6 +165,13 @@ def test_difficulties_that_differ_are_told_apart():
     assert format_distinct(np.array([999_999.0, 2.0])) == ["999999", "2"]
     # Probabilities near 1 had 17 digits, which ran into one another.
     assert max(map(len, format_distinct(1 - np.geomspace(1e-16, 1e-3, 8)))) <= 9
+
+
+def test_tiny_difficulties_above_images_have_no_powers_of_ten():
+    assert format_caption_numbers(np.array([0.98, 0.5, 8.92e-6])) == ["0.98", "0.5", "<0.001"]
+    assert format_caption_numbers(np.array([3.0, 2e-5, 0.0])) == ["3", "<0.01", "0"]
+    assert format_caption_numbers(np.array([-3.0, -2e-5])) == ["-3", "-2e-05"]
+    assert format_caption_numbers(np.zeros(2)) == ["0", "0"]
 
 
 def test_other_suggested_labels_are_shown_in_color():
