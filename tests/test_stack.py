@@ -1,4 +1,4 @@
-"""The guide's page "Beside your stack" runs, wherever the other library is installed."""
+"""The guide's page "With your own tools" runs, wherever the other library is installed."""
 
 import re
 from importlib.util import find_spec

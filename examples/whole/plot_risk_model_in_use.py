@@ -93,8 +93,8 @@ print(after.round(2))
 # %%
 # From which risk on to act
 # -------------------------
-# A missed event costs as much as nine treatments that nobody needed, so one acts from a risk of
-# 1 / (1 + 9) = .1 on. At this threshold (gray line), the updated risks are worth more. Above .26,
+# A missed event costs as much as nine treatments that nobody needed, so it pays to act from a risk
+# of 1 / (1 + 9) = .1 on. At this threshold (gray line), the updated risks are worth more. Above .26,
 # acting on the old ones does more harm than good.
 threshold = 0.1
 benefit = {}
@@ -122,8 +122,9 @@ plt.show()
 # %%
 # Into the hospital's own program
 # -------------------------------
-# The update is one formula. ``to_json`` writes it for programs without Python; an ONNX file of
-# model and update together takes ``import skcalib.onnx`` and ``skl2onnx.to_onnx``.
+# The update is one formula. ``to_json`` writes it for programs without Python, and
+# ``PostHocCalibrator.from_json`` reads it back; an ONNX file of model and update together takes
+# ``import skcalib.onnx`` and ``skl2onnx.to_onnx``.
 (folder / "update.json").write_text(update.to_json())
 
 written = json.loads((folder / "update.json").read_text())["map"]
