@@ -83,3 +83,11 @@ def test_bold_text_holds_no_code(path):
     """Markup does not nest: the backquotes would be printed."""
     bold = re.findall(r"(?<![\w*])\*\*(?=\S)((?:[^*\n]|\n(?!\n))+?)\*\*", path.read_text())
     assert [text for text in bold if "``" in text] == []
+
+
+def test_no_example_begins_with_an_empty_box(repository):
+    """A gallery draws a box for every block of code, also where settings are all that is in it."""
+    for path in (repository / "examples").rglob("plot_*.py"):
+        _, _, first = path.read_text(encoding="utf-8").split("# %%")[0].split('"""', 2)
+        lines = [line for line in first.splitlines() if line]
+        assert not lines or any(not line.startswith("#") for line in lines), path

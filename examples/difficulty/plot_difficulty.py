@@ -9,12 +9,11 @@ not use it.
 The score is Eq. 5 of [RMD], the curve its Figure 2: :ref:`paper-rmd`.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # Difficulty of the digits
 # ------------------------
 # The scorer sees half of the digits; the other half are scored without their labels.
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA

@@ -9,12 +9,11 @@ that look like another class.
 The depth is that of Section 2.1 of [DEPTH], the plane its Figure 7: :ref:`paper-depth`.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # Fifteen small nets, each trained on another part of the digits
 # --------------------------------------------------------------
 # Some labels are wrong, so that there is something to find.
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits

@@ -6,11 +6,10 @@ A fifth of the labels of the digits is wrong. The finder says which, with a prob
 they should be.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # Who is wrong?
 # -------------
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone

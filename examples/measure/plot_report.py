@@ -6,11 +6,10 @@ Before you hand a model to somebody else, write down what is known of its confid
 numbers can be believed, for which classes they cannot, when it should decline, what would help.
 """
 
-# sphinx_gallery_thumbnail_path = '_static/report.png'
-
 # %%
 # A model to evaluate, and samples it has not seen
 # ------------------------------------------------
+# sphinx_gallery_thumbnail_path = '_static/report.png'
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB

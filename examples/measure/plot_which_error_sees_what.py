@@ -7,12 +7,11 @@ Four distortions that occur in practice, and six errors. No error sees all of th
 The ECE is Eq. 2 of [GRA]: :ref:`paper-gra`.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # Four ways to be wrong
 # ---------------------
 # We draw the probabilities of a positive class; the labels follow a distorted version of them.
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -8,13 +8,12 @@ their confidence lead elsewhere, and their loss curves show why.
 Weights of the loss and of its gradient are Eqs. 4 to 14 of [GRA]: :ref:`paper-gra`.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # Loss and slope against the probability of the label
 # ---------------------------------------------------
 # Two classes, so that one probability says it all. The slope is the pull on the logit: a loss
 # whose slope is small near 1 stops pushing samples that are already right.
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 import torch

@@ -94,8 +94,8 @@ print(after.round(2))
 # From which risk on to act
 # -------------------------
 # A missed event costs as much as nine treatments that nobody needed, so it pays to act from a risk
-# of 1 / (1 + 9) = .1 on. At this threshold (gray line), the updated risks are worth more. Above .26,
-# acting on the old ones does more harm than good.
+# of 1 / (1 + 9) = .1 on. At this threshold (gray line), the updated risks are worth more. Above
+# .26, acting on the old ones does more harm than good.
 threshold = 0.1
 benefit = {}
 for name in ("risk", "updated"):

@@ -535,7 +535,7 @@ def get_classes_of_chunks(
 ) -> NDArray[Any] | None:
     """Return the classes that the labels of all chunks imply, as for arrays in memory.
 
-    It takes one pass over the labels, a dask array. Shares of people name no classes.
+    It takes one pass over the labels, a dask array. Soft labels name no classes.
     """
     if getattr(labels, "values", labels).ndim == 2:
         return None

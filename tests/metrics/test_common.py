@@ -167,7 +167,7 @@ def test_weight_is_repetition(case, binary, seed, grid):
 
 
 def make_shares(seed, *, n=40, binary=False, grid=None):
-    """Shares of people, some of whom agree on everything, and probabilities."""
+    """Fractions of people, some of whom agree on everything, and probabilities."""
     _, proba = make(seed, n=n, binary=binary, grid=grid)
     rng = np.random.default_rng(seed)
     columns = np.column_stack([1 - proba, proba]) if binary else proba

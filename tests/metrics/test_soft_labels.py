@@ -23,7 +23,7 @@ NAMES = np.array(["ant", "bee", "cat"])
 
 
 def opinions(n=300, *, n_people=7, temperature=1.0, seed=0):
-    """Shares of people who answer with true probabilities, and probabilities of a model."""
+    """Fractions of people who answer with true probabilities, and probabilities of a model."""
     _, proba, true = make_predictions(n, n_classes=3, temperature=temperature, random_state=seed)
     rng = np.random.default_rng(seed)
     votes = np.stack([rng.multinomial(n_people, row / row.sum()) for row in true])
