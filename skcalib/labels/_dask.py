@@ -25,7 +25,7 @@ from ..utils._proba import check_proba_matrix
 from ._base_models import Precomputed, iter_blocks, warn_of_order
 from ._checks import label_log_odds
 from ._em import EMState, diagnose, run_em
-from ._noise_model import FittedNoiseModel, choose_positions_to_fit
+from ._noise_model import FittedNoiseModel, choose_positions_to_fit, compute_rate_interval
 
 # Arrays with one entry per sample: probabilities, labels, weights, verified.
 Rows = list[NDArray[Any]]
@@ -242,7 +242,8 @@ class ChunksMixin:
         self.noise_rate_ = float(np.sum(wrong) / total)
         self._forget_earlier("_weight")
         unverified = 1.0 - float(verified / total)
-        interval = self._compute_interval(state, float(informative / total), unverified)
+        ends = compute_rate_interval(state.likelihood, state.model)
+        interval = self._compute_interval(state, ends, float(informative / total), unverified)
         self._set_model(state)
         self._set_unchecked(np.empty(0), interval, diagnose(state, int(n_issues)))
         X, y, _, known = chunks.lazily

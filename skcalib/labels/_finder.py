@@ -502,6 +502,9 @@ class LabelIssueFinder(
         self, state: EMState, labels: NDArray, weight: NDArray, of_sample: NDArray[np.intp] | None
     ) -> None:
         """Set the attributes of a fit; sample i is row ``of_sample[i]`` of the state."""
+        # First the interval, then the memory of the likelihood is free for the results.
+        ends = compute_rate_interval(state.likelihood, state.model)
+        state.likelihood.forget_prior()
         # There may be no wrong label at all.
         proba = mix_with_none_wrong(state.proba.filled(), state.codes, state.model.p_any_wrong)
         informative = 1.0 - proba[np.arange(len(proba)), state.codes].astype(np.float64)
@@ -517,7 +520,7 @@ class LabelIssueFinder(
         del proba, informative, shown, columns  # for memory
         # The model's rate is that among unverified labels.
         unverified = float(state.weight[~state.verified].sum() / state.weight.sum())
-        interval = self._compute_interval(state, rate, unverified)
+        interval = self._compute_interval(state, ends, rate, unverified)
         self._set_model(state)
         self._model = state.model
         caveats = diagnose(state, int(self.issues_["is_issue"].sum()))
@@ -528,10 +531,10 @@ class LabelIssueFinder(
         self.base_models_ = state.fractions()
 
     def _compute_interval(
-        self, state: EMState, rate: float, unverified: float
+        self, state: EMState, of_fit: tuple[float, float], rate: float, unverified: float
     ) -> tuple[float, float]:
         """Return the interval of the rate; `rate` is that before `add_noninformative`."""
-        ends = unverified * np.array(compute_rate_interval(state.likelihood, state.model))
+        ends = unverified * np.array(of_fit)
         # The interval is around the rate of the last fit; shift it to that of the probabilities.
         low, high = np.clip(ends + rate - unverified * state.model.rate, 0, 1)
         high = max(high, self.noise_rate_, unverified * state.upper_rate())

@@ -41,8 +41,8 @@ _MOST_CONJUGATE_GRADIENTS = 50
 _MOST_ENTRIES = 2**24
 # Numbers in a block, in float64 with its intermediate results in cache; for speed and memory.
 FIT_BLOCK = 2**16
-# With more scores than this, steps are computed in float32, for speed.
-_LARGE = 2**20
+# With more scores than this, steps are computed in float32, for speed and memory.
+_LARGE = 2**19
 
 
 class LinearFit(NamedTuple):
@@ -146,24 +146,28 @@ def _minimize(
     max_iter: int,
     least_gain: float,
 ) -> tuple[NDArray, float | None, int, float]:
-    """Return theta, the weight of the uniform component, the number of steps and the last gain."""
+    """Change theta in place; return it, the weight of the uniform part, steps, the last gain."""
     gain, length, n_iter = np.inf, 1.0, 0
     state = problem.at(theta, uniform_weight)
     while n_iter < max_iter and gain > least_gain and length > _SHORTEST_STEP:
         n_iter += 1
         gradient = problem.gradient(theta, state)
-        step = -problem.solve(gradient, state)
+        step = problem.solve(gradient, state)
         # Twice the gain that the quadratic approximation predicts.
-        gain = -float(np.vdot(gradient, step))
-        length = 1.0
+        gain, length = float(np.vdot(gradient, step)), 1.0
+        theta -= step
         while length > _SHORTEST_STEP:
-            candidate = theta + length * step
-            latest = problem.at(candidate, state.uniform_weight)
+            latest = problem.at(theta, state.uniform_weight)
             # A short enough step lowers the loss, up to rounding.
             if latest.loss <= state.loss - 1e-4 * length * gain + 1e-15 * abs(state.loss):
-                theta, state = candidate, latest
+                state = latest
                 break
             length /= 2
+            step /= 2
+            theta += step
+        else:
+            theta += step
+        del gradient, step  # for memory, of the next ones
     return theta, state.uniform_weight, n_iter, gain
 
 
@@ -448,7 +452,8 @@ class _Problem:
             mixed = self._slopes(r_variance) / (w * (1 - w))
 
         def product(direction: NDArray) -> NDArray[np.float64]:
-            result = 2 * self.penalty * direction
+            result = self.penalty * direction
+            result *= 2
             narrow = direction.astype(self.dtype, copy=False)
             for rows in self.blocks:
                 x, p = self.x[rows].astype(self.dtype, copy=False), self.proba[rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
+import numpy as np
 import pytest
 
 from skcalib import posthoc
@@ -12,6 +13,7 @@ from skcalib.datasets import make_predictions
 
 def copies(name, n_samples, n_classes):
     y, proba, _ = make_predictions(n_samples, n_classes=n_classes, random_state=0)
+    proba = proba.astype(np.float32)
     calibrator = getattr(posthoc, name)(input="proba")
     tracemalloc.start()
     try:
@@ -25,8 +27,10 @@ def copies(name, n_samples, n_classes):
 @pytest.mark.parametrize(
     ("name", "n_samples", "n_classes", "most"),
     [
-        ("TemperatureScaling", 60_000, 10, 3),
+        ("TemperatureScaling", 60_000, 10, 3.5),
+        ("MatrixScaling", 60_000, 10, 5.5),
         ("StructuredMatrixScaling", 60_000, 10, 5),
+        ("StructuredMatrixScaling", 600, 300, 19),
         ("StackedCalibration", 60_000, 10, 6),
         ("StackedCalibration", 1000, 300, 6),
     ],
