@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..utils._output import as_table
 from ..utils._proba import check_predictions, check_values
 from ._binned_draws import OneSeed, ResidualError
 from ._calibration_error import expected_calibration_error
-from ._intervals import compute_interval, compute_pvalue
+from ._intervals import bootstrap_interval, compute_pvalue
 from ._registry import AnyMetric, get_metric
 from ._resampling import (
     VERBOSE_CONSTRAINTS,
@@ -128,7 +127,8 @@ def groupwise_calibration_error(
     -------
     table : structured array or DataFrame, one line per group
         Groups in sorted order, with ``group``, ``n_samples``, ``error`` (in [0, 1], smaller =
-        better), the ends ``low`` and ``high`` of its interval, and ``pvalue``, corrected.
+        better; of a score, in its unit), the ends ``low`` and ``high`` of its interval, and
+        ``pvalue``, corrected.
 
     Raises
     ------
@@ -218,10 +218,9 @@ def _test_group(
     first, second = np.random.default_rng(seed).integers(2**31, size=2)
     seeds: Any = OneSeed(int(first), draws.n) if few else draw_seeds(int(first), draws.n)
     by_chance = resampled.by_chance(seeds, None)
-    bootstrap = methodcaller("bootstrap", seeds)
-    ends = compute_interval(
-        resampled, bootstrap(error), by_chance, draws.confidence_level, bootstrap
-    )
+    ends = bootstrap_interval(resampled, seeds, None, draws.confidence_level, by_chance=by_chance)[
+        1
+    ]
     pvalue = compute_pvalue(resampled.statistic, by_chance)
     more = min(draws.more, _MOST_NUMBERS // error.proba.size)
     if isinstance(error, ResidualError) and pvalue <= _SMALL and more > draws.n:

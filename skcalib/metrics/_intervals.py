@@ -17,6 +17,7 @@ from ..utils._compat import Interval, validate_params
 from ..utils._labels import compute_design_effect
 from ._binned_draws import (
     Draws,
+    OneSeed,
     ResidualError,
     draw_binned,
     draw_null_errors_of_bins,
@@ -200,18 +201,22 @@ _SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
 
 def bootstrap_interval(
     resampled: Resampled,
-    seeds: NDArray[np.int64],
+    seeds: NDArray[np.int64] | OneSeed,
     n_jobs: int | None,
     confidence_level: float,
     verbose: int = 0,
+    by_chance: ByChance | None = None,
 ) -> tuple[list[Any], tuple[float, float]]:
-    """Return the resamples (residuals, or values of a user's metric) and the interval's ends."""
+    """Return the resamples (residuals, or values of a user's metric) and the interval's ends.
+
+    `by_chance` are the errors of a calibrated model, if they are known.
+    """
     error = resampled.error
     drawn = run(error.bootstrap, seeds, n_jobs, verbose)
     if isinstance(error, ResidualError):
-        by_chance = resampled.by_chance(seeds, n_jobs, verbose)
-    elif error.is_zero_of_expected_labels():
-        by_chance = [run(error.by_chance, seeds, n_jobs, verbose)]
+        by_chance = by_chance or resampled.by_chance(seeds, n_jobs, verbose)
+    elif error.is_calibration_error([resampled.estimate, *drawn]):
+        by_chance = by_chance or [run(error.by_chance, seeds, n_jobs, verbose)]
     else:
         draw = partial(error.of_drawn_labels, error.columns())
         of_drawn = run(draw, seeds, n_jobs, verbose)
@@ -523,7 +528,8 @@ def calibration_error_interval(
     Returns
     -------
     low, high : float
-        Ends of the interval: in [0, 1], and for a metric of your own in its unit.
+        Ends of the interval: in [0, 1], for "overconfidence" of either sign, and for a score or a
+        metric of your own in its unit.
 
     See Also
     --------
@@ -562,7 +568,8 @@ def calibration_error_interval(
     your own counts as a calibration error if it is 0 where all labels occur as often as the
     probabilities say. Its interval is the basic one, the quantiles of the bootstrap reflected
     about the estimate, but begins at 0 where chance explains the error, and ends no lower than the
-    estimate. The interval of any other metric, such as the log-loss, is normal. Its standard error
+    estimate. The interval of any other metric, such as the log-loss, is normal, and that of one
+    with both signs, such as "overconfidence", too. Its standard error
     is that of the bootstrap or, if larger, that of labels drawn for the resamples from the
     probabilities, with four pseudo-samples spread evenly over the classes: few samples may contain
     none of the large losses of rare labels.
@@ -615,7 +622,7 @@ def calibration_test(
 
     The null hypothesis is that labels follow the probabilities. Labels are drawn from the
     probabilities `n_resamples` times (consistency resampling [1]_), and the p-value is the
-    fraction of errors at least as large as the one observed, which counts as one of them:
+    fraction of errors at least as bad as the one observed, which counts as one of them:
     ``(1 + #{T* >= T}) / (n_resamples + 1)``. The test keeps its level for every metric and every
     number of independent samples; which departures it finds depends on the metric. Samples that
     belong together, such as those of a patient, need `groups`: without them, a calibrated model is
@@ -626,8 +633,9 @@ def calibration_test(
     y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
     metric : callable or str, default=expected_calibration_error
         A metric of this package by its function, its short name (such as "ece"), its full name or
-        its scorer, or a function of the same signature; larger = worse.
-        A metric of the top label tests the confidence in it alone,
+        its scorer, or a function of the same signature; of your own: larger = worse. Of
+        "overconfidence", both signs count; of "accuracy" and others where larger = better, small
+        values. A metric of the top label tests the confidence in it alone,
         :func:`classwise_calibration_error` all columns.
     n_resamples : int, default=999
         Number of times that labels are drawn.
@@ -643,7 +651,7 @@ def calibration_test(
     Returns
     -------
     result : CalibrationTestResult
-        Named tuple of ``statistic``, the error (larger = worse), and ``pvalue``, in
+        Named tuple of ``statistic``, the value of the metric, and ``pvalue``, in
         [1 / (n_resamples + 1), 1]; small = evidence against calibration.
 
     See Also

@@ -31,7 +31,7 @@ from ._binned_draws import (
     prepare_residual_error,
 )
 from ._calibration_error import compute_top_label, get_kind
-from ._registry import find_losses, get_metric
+from ._registry import find_losses, find_metric, get_metric
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "metric": [callable, str],
@@ -124,6 +124,23 @@ class AnyError(NamedTuple):
             expected = expected._replace(losses=np.repeat(self.losses[::step], n_classes, axis=0))
         return abs(expected.value()) < _NOTHING
 
+    def is_calibration_error(self, values: list[float]) -> bool:
+        """Return whether the metric is 0 at best, of expected labels, and larger = worse.
+
+        `values` are some of its values: one that has both signs is none, nor is one of this
+        package that is known to have.
+        """
+        known = find_metric(self.metric)
+        signed = min(values) < -_NOTHING if known is None else known.greater_is_better is None
+        return not signed and self.is_zero_of_expected_labels()
+
+    def turn(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Return values of the metric so that larger = worse, as far as its direction is known."""
+        known, turned = find_metric(self.metric), np.asarray(values, np.float64)
+        if known is None or known.greater_is_better is False:
+            return turned
+        return -turned if known.greater_is_better else np.abs(turned)
+
     def bootstrap(self, seeds: NDArray[np.int64]) -> list[float]:
         """Return the metric of samples, or of groups, drawn with replacement."""
         return [
@@ -131,8 +148,9 @@ class AnyError(NamedTuple):
         ]
 
     def by_chance(self, seeds: NDArray[np.int64]) -> list[float]:
-        """Return the metric of labels drawn from the probabilities."""
-        return [self.value(codes) for codes in draw_labels(self.proba, seeds)]
+        """Return the metric of labels drawn from the probabilities: larger = worse."""
+        values = [self.value(codes) for codes in draw_labels(self.proba, seeds)]
+        return self.turn(values).tolist()
 
     def columns(self) -> NDArray[Any]:
         """Return the probabilities of all classes, also of two."""
@@ -176,8 +194,8 @@ class AnyError(NamedTuple):
 class Resampled(NamedTuple):
     """The value of a metric, and the metric in a form that can be resampled.
 
-    ``statistic`` is compared with the errors by chance. ``groups`` are those of the user, not
-    those of several labels of one sample.
+    ``statistic`` is compared with the errors by chance: larger = worse. ``groups`` are those of
+    the user, not those of several labels of one sample.
     """
 
     estimate: float
@@ -225,7 +243,8 @@ class Resampled(NamedTuple):
         own = prepare_residual_error(metric, options, estimate, codes, proba, weight, groups)
         if own is None:
             any_error = any_error.with_losses(estimate)
-        statistic, error = (estimate, any_error) if own is None else (own.statistic, own)
+        turned = float(any_error.turn(estimate))
+        statistic, error = (turned, any_error) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)
 
     def alone(self) -> Resampled:

@@ -4,8 +4,10 @@ from itertools import product
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.stats import norm
 from sklearn.metrics import brier_score_loss
 
+from skcalib.datasets import make_predictions
 from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
@@ -202,3 +204,25 @@ def test_few_groups_and_metrics_of_others_are_told():
     groups = np.arange(190) // 9
     with pytest.raises(ValueError, match=r"^metric must be one of .*'ks'\] where groups"):
         calibration_test(y, proba, groups=groups, metric=brier_score_loss, n_resamples=9)
+
+
+@pytest.mark.parametrize("temperature", [0.6, 1.8])
+def test_overconfidence_of_either_sign_is_found(temperature):
+    y, proba, _ = make_predictions(400, temperature=temperature, random_state=0)
+    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
+    z = (confidence - right).sum() / np.sqrt((confidence * (1 - confidence)).sum())
+    assert abs(z) > 3
+    run = {"random_state": 0, "n_resamples": 199}
+    assert calibration_test(y, proba, metric="overconfidence", **run).pvalue == 1 / 200
+    # Of an accuracy, where larger = better, only a small one speaks against the model.
+    pvalue = calibration_test(y, proba, metric="accuracy", **run).pvalue
+    assert pvalue == (1 / 200 if z > 0 else 1)
+
+
+def test_overconfidence_has_the_two_sided_pvalue():
+    y, proba, _ = make_predictions(300, temperature=0.9, random_state=3)
+    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
+    z = (confidence - right).sum() / np.sqrt((confidence * (1 - confidence)).sum())
+    found = calibration_test(y, proba, metric="overconfidence", random_state=0, n_resamples=1999)
+    assert found.statistic == pytest.approx((confidence - right).mean())
+    assert found.pvalue == pytest.approx(2 * norm.sf(abs(z)), abs=0.05)

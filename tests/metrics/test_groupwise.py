@@ -214,3 +214,25 @@ def test_groups_are_kept_together_within_what_is_judged():
     assert (kept["pvalue"] > 0.05).all()
     with pytest.warns(SkcalibWarning, match="got 15"):
         groupwise_calibration_error(y, proba, by, groups=patient // 2, n_resamples=9)
+
+
+@pytest.mark.parametrize("metric", ["brier", "log_loss", "accuracy", "overconfidence"])
+def test_a_score_of_a_group_has_the_interval_of_its_samples(data, metric):
+    y, proba, group = data
+    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
+    loss = {
+        "brier": ((proba - np.eye(3)[y]) ** 2).sum(axis=1),
+        "log_loss": -np.log(proba[np.arange(len(y)), y]),
+        "accuracy": right.astype(float),
+        "overconfidence": confidence - right,
+    }[metric]
+    run = {"random_state": 0, "n_resamples": 300}
+    table = groupwise_calibration_error(y, proba, group, metric=metric, **run)
+    for line in table:
+        of_group = loss[group == line["group"]]
+        half = 1.96 * of_group.std() / np.sqrt(len(of_group))
+        assert line["error"] == pytest.approx(of_group.mean())
+        # Labels drawn for the samples may give a larger standard error, never a smaller one.
+        assert 0.85 * half < line["high"] - line["error"] < 1.6 * half
+        assert line["error"] - line["low"] == pytest.approx(line["high"] - line["error"])
+        assert line["pvalue"] < 0.05  # far too sure: accuracy is too low, the others too high

@@ -535,3 +535,23 @@ def test_the_interval_of_many_classes_keeps_few_copies_of_the_probabilities():
     tracemalloc.stop()
     # Gaps and sums of probabilities in float64, places of 4 bytes, and draws of labels.
     assert peak < 27 * proba.size
+
+
+def excess_confidence(y_true, y_proba, sample_weight=None, labels=None):
+    """The same as "overconfidence", by a function that is not known to have both signs."""
+    right = y_true == np.asarray(y_proba).argmax(axis=1)
+    return float(np.average(np.max(y_proba, axis=1) - right, weights=sample_weight))
+
+
+@pytest.mark.parametrize("metric", ["overconfidence", excess_confidence])
+@pytest.mark.parametrize("temperature", [0.6, 1.0])
+def test_a_metric_with_both_signs_has_an_interval_about_it(metric, temperature):
+    y, proba, _ = make_predictions(600, temperature=temperature, random_state=0)
+    residual = proba.max(axis=1) - (proba.argmax(axis=1) == y)
+    half = 1.96 * residual.std() / np.sqrt(len(y))
+    expected = residual.mean() + np.array([-half, half])
+    found = calibration_error_interval(y, proba, metric=metric, random_state=0, n_resamples=600)
+    assert expected[0] < 0
+    # 600 resamples know a standard error to 3 %; that of drawn labels, if larger, is taken.
+    np.testing.assert_allclose(found, expected, atol=0.3 * half)
+    assert found[0] < residual.mean() < found[1]
