@@ -213,14 +213,18 @@ def bootstrap_interval(
     """
     error = resampled.error
     drawn = run(error.bootstrap, seeds, n_jobs, verbose)
-    if isinstance(error, ResidualError):
-        by_chance = by_chance or resampled.by_chance(seeds, n_jobs, verbose)
-    elif error.is_calibration_error([resampled.estimate, *drawn]):
-        by_chance = by_chance or [run(error.by_chance, seeds, n_jobs, verbose)]
-    else:
-        draw = partial(error.of_drawn_labels, error.columns())
-        of_drawn = run(draw, seeds, n_jobs, verbose)
-        return drawn, compute_score_interval(resampled.estimate, drawn, of_drawn, confidence_level)
+    if not isinstance(error, ResidualError):
+        is_score = not error.is_zero_of_expected_labels()
+        if not is_score:
+            by_chance = by_chance or [run(error.by_chance, seeds, n_jobs, verbose)]
+            is_score = error.has_both_signs([resampled.estimate, *drawn, *by_chance[0]])
+        if is_score:
+            draw = partial(error.of_drawn_labels, error.columns())
+            of_drawn = run(draw, seeds, n_jobs, verbose)
+            ends = compute_score_interval(resampled.estimate, drawn, of_drawn, confidence_level)
+            return drawn, ends
+    if by_chance is None:
+        by_chance = resampled.by_chance(seeds, n_jobs, verbose)
 
     def bootstrap(error: ResidualError) -> list[Draws]:
         return run(error.bootstrap, seeds, n_jobs, verbose)

@@ -124,15 +124,13 @@ class AnyError(NamedTuple):
             expected = expected._replace(losses=np.repeat(self.losses[::step], n_classes, axis=0))
         return abs(expected.value()) < _NOTHING
 
-    def is_calibration_error(self, values: list[float]) -> bool:
-        """Return whether the metric is 0 at best, of expected labels, and larger = worse.
+    def has_both_signs(self, values: list[float]) -> bool:
+        """Return whether the metric is known to have both signs, or one of its values is negative.
 
-        `values` are some of its values: one that has both signs is none, nor is one of this
-        package that is known to have.
+        Values are looked at for functions that this package does not know.
         """
         known = find_metric(self.metric)
-        signed = min(values) < -_NOTHING if known is None else known.greater_is_better is None
-        return not signed and self.is_zero_of_expected_labels()
+        return min(values) < -_NOTHING if known is None else known.greater_is_better is None
 
     def turn(self, values: ArrayLike) -> NDArray[np.float64]:
         """Return values of the metric so that larger = worse, as far as its direction is known."""

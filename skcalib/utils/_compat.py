@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import wraps
 from importlib import import_module
-from inspect import signature
+from inspect import Signature, signature
 from pkgutil import walk_packages
 from typing import Any, TypeVar, cast
 
@@ -68,6 +68,7 @@ def validate_params(
     What the function calls is not checked again, unless it passes on arguments of the user. A call
     that leaves all of the constrained arguments at their defaults has nothing to check, and goes
     straight to the function: the check takes longer than the error of a thousand samples.
+    The error of an argument that does not exist, or is missing, names the function.
     Tiny probabilities vanish beside others, also where the user has numpy raise for that.
     """
     check = _validate_params(
@@ -76,19 +77,34 @@ def validate_params(
 
     def decorate(function: Any) -> Any:
         checked = check(function)
-        parameters = list(signature(function).parameters)
+        form = signature(function)
+        parameters = list(form.parameters)
         n_free = min(parameters.index(name) for name in constraints)
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             with np.errstate(under="ignore"):
                 if len(args) > n_free or not constraints.keys().isdisjoint(kwargs):
-                    return checked(*args, **kwargs)
+                    try:
+                        return checked(*args, **kwargs)
+                    except TypeError:
+                        if _fits(form, args, kwargs):
+                            raise
+                # Where the arguments do not fit, this raises Python's error, with the name.
                 return function(*args, **kwargs)
 
         return call
 
     return decorate
+
+
+def _fits(form: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a function of this signature can be called with these arguments."""
+    try:
+        form.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorated]:

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+from skcalib.difficulty import difficulty_weights
 from skcalib.embeddings._pretrained import check_texts
+from skcalib.metrics import expected_calibration_error
 from skcalib.utils._arrays import check_same_length, check_weights
 from skcalib.utils._proba import check_predictions
 
@@ -91,3 +93,13 @@ def test_texts(texts, error):
     with pytest.raises(error, match="prompts must"):
         check_texts(texts, "prompts")
     assert check_texts(("a", "b"), "prompts") == ["a", "b"]
+
+
+def test_arguments_that_do_not_fit_are_refused_by_the_name_of_the_function():
+    with pytest.raises(TypeError, match=r"^difficulty_weights\(\) got .* 'direction'$") as refused:
+        difficulty_weights([1.0, 2.0], direction="down", temperature=0.3)
+    assert refused.value.__context__ is None
+    with pytest.raises(TypeError, match=r"^expected_calibration_error\(\) missing .* 'y_proba'$"):
+        expected_calibration_error([0, 1], n_bins=3)
+    with pytest.raises(TypeError, match="sample_weight must hold real numbers"):  # from within
+        expected_calibration_error([0, 1], [0.2, 0.7], n_bins=3, sample_weight=[1j, 1j])
