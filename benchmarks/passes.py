@@ -91,13 +91,21 @@ def paths(size: Callable[[int], int]) -> Iterator[tuple]:
             # Long enough to be timed.
             bound = repeat(partial(one_pass, proba), 100)
             yield f"``{name}.fit``", f"{n} x 10", PASS, bound, fit, proba.nbytes, 100
-    for n, k in ((size(100_000), 10), (2000, size(1000))):
+    for name, n, k in (
+        ("VectorScaling", size(100_000), 10),
+        ("StructuredVectorScaling", size(100_000), 10),
+        ("MatrixScaling", size(100_000), 10),
+        ("StructuredMatrixScaling", size(100_000), 10),
+        ("StructuredMatrixScaling", 2000, size(1000)),
+        ("StackedCalibration", size(100_000), 10),
+        ("StackedCalibration", 2000, size(1000)),
+    ):
         y, proba = data(n, k)
-        fit = partial(posthoc.StackedCalibration(input="proba").fit, proba, y)
+        fit = partial(getattr(posthoc, name)(input="proba").fit, proba, y)
         bound = repeat(partial(one_pass, proba), 10)
-        yield "``StackedCalibration.fit``", f"{n} x {k}", PASS, bound, fit, proba.nbytes, 10
+        yield f"``{name}.fit``", f"{n} x {k}", PASS, bound, fit, proba.nbytes, 10
     row = "``LabelIssueFinder.fit``, ready probabilities"
-    for n, k in ((30_000, 10), (100_000, 10), (1_000_000, 10), (5000, 1000)):
+    for n, k in ((30_000, 10), (100_000, 10), (1_000_000, 10), (2000, 1000), (5000, 1000)):
         y, proba = flipped_data(size(n), k if k < 1000 else size(k))
         fit = partial(LabelIssueFinder("precomputed").fit, proba, y)
         bound = repeat(partial(one_pass, proba), 10)
