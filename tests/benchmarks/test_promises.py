@@ -13,6 +13,7 @@ fine_bins = pytest.importorskip("benchmarks.fine_bins")
 dependence = pytest.importorskip("benchmarks.dependence")
 false_alarms = pytest.importorskip("benchmarks.false_alarms")
 prior_shift = pytest.importorskip("benchmarks.prior_shift")
+score_test = pytest.importorskip("benchmarks.score_test")
 written_decimals = pytest.importorskip("benchmarks.written_decimals")
 selective_guarantee = pytest.importorskip("benchmarks.selective_guarantee")
 
@@ -60,6 +61,9 @@ def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.table_of_differences(differences) in guide("intervals")
     assert coverage.table_of_log_losses(differences) in guide("intervals")
     assert min(line["coverage"] for line in differences) >= 0.9
+    assert score_test.guide_table(results("score_test")) in guide("intervals")
+    # Within two standard errors, .011 each.
+    assert max(line["false_alarms"] for line in results("score_test")) <= 0.072
     # Models that are equally good are told apart no more often than the level allows.
     found = {
         line["regime"]: line["found"]
