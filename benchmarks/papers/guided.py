@@ -53,10 +53,13 @@ LITE, ROTATION, RESNET = GUIDES
 CANDIDATES = tuple(
     {"temperature": t, "alpha": a} for t, a in ((0.3, 0.1), (0.3, 0.4), (0.3, 1.2), (0.1, 1.0))
 )
-BY = {
-    name: Method(f"difficulty-aware by {name}", aware(f"RMD by {name}, left out"), CANDIDATES)
-    for name in GUIDES
-}
+
+
+def guided_by(name):
+    return Method(f"difficulty-aware by {name}", aware(f"RMD by {name}, left out"), CANDIDATES)
+
+
+BY = {name: guided_by(name) for name in GUIDES}
 PUBLISHED = Method(
     f"difficulty-aware by {LITE}, as published",
     aware(f"RMD by {LITE}, left out", scale="minmax"),
@@ -67,9 +70,8 @@ SHUFFLED = Method(
     aware(f"RMD by {LITE}, left out", control="shuffled"),
     CANDIDATES,
 )
-OTHERS = with_candidates((LS, FOCAL, ENTROPY), IMAGE_GRIDS)
-METHODS = (CE, replace(DECAY, candidates=IMAGE_GRIDS[DECAY.name]), *OTHERS, *BY.values(),
-           PUBLISHED, SHUFFLED)  # fmt: skip
+UNGUIDED = (CE, *with_candidates((DECAY, LS, FOCAL, ENTROPY), IMAGE_GRIDS))
+METHODS = (*UNGUIDED, *BY.values(), PUBLISHED, SHUFFLED)
 
 # --- runs ----------------------------------------------------------------------------------------
 
@@ -94,15 +96,18 @@ def perceptron():
 
 
 def losses(images, options, records):
-    """Cross-entropy with and without decay, and all others at the decay that it chose."""
     cifar = images(options.data, options.out)
     for noise in options.noise or NOISES:
-        how = (SETTINGS, noise, options.seeds)
         make = partial(student_task, cifar, noise)
-        compare(records, make, METHODS[:2], *how, stops=False)
-        decay = chosen(records, DECAY.name, noise)["last"]["weight_decay"]
-        methods = [with_decay(method, decay) for method in METHODS[2:]]
-        compare(records, make, methods, *how, stops=False)
+        at_one_decay(records, make, METHODS, SETTINGS, noise, options.seeds)
+
+
+def at_one_decay(records, make_task, methods, *how, **more):
+    """Cross-entropy with and without decay, and all other methods at the decay that it chose."""
+    compare(records, make_task, methods[:2], *how, stops=False, **more)
+    decay = chosen(records, DECAY.name, how[1])["last"]["weight_decay"]
+    methods = [with_decay(method, decay) for method in methods[2:]]
+    compare(records, make_task, methods, *how, stops=False, **more)
 
 
 def errors(images, options, records):
@@ -118,73 +123,88 @@ def errors(images, options, records):
 
 def errors_of_student(cifar, seed):
     task, test = student_task(cifar, "clean", seed), test_and_other_rows(len(cifar.labels))[0]
-    logits = train(task, CE.plan(task), SETTINGS, seed=seed, watch=False).last["test"]
-    wrong, methods = logits.argmax(axis=1) != task.test_labels, {}
+    difficulties = {}
     for name, attribute in GUIDES.items():
         X = getattr(task, attribute)
         for kind, relative in {"RMD": True, "Mahalanobis": False}.items():
             scorer = RelativeMahalanobisScorer(relative=relative, shrinkage="auto")
             scorer.fit(X, task.true)
-            difficulty = scorer.difficulty(getattr(cifar, attribute)[test], task.test_labels)
-            values = errors_by(difficulty, wrong)
-            values["errors_auroc"] = float(roc_auc_score(wrong, difficulty))
-            methods[f"{kind}, {name}"] = {"last": values}
+            difficulties[f"{kind}, {name}"] = scorer.difficulty(
+                getattr(cifar, attribute)[test], task.test_labels
+            )
+    return errors_of(task, difficulties, SETTINGS)
+
+
+def errors_of(task, difficulties, settings):
+    """Return where a student that learned with cross-entropy errs on the test images."""
+    logits = train(task, CE.plan(task), settings, seed=task.seed, watch=False).last["test"]
+    wrong, methods = logits.argmax(axis=1) != task.test_labels, {}
+    for name, difficulty in difficulties.items():
+        values = errors_by(difficulty, wrong)
+        values["errors_auroc"] = float(roc_auc_score(wrong, difficulty))
+        methods[name] = {"last": values}
     return {"found": {"students": methods}}
 
 
 # --- claims --------------------------------------------------------------------------------------
 
 BY_LITE = BY[LITE].name
-_loss = about("guided_losses", BY_LITE, rivals=DECAY.name, settings=NOISES)
-_errors = about("guided_errors", settings="students", metric="errors_auroc", paper=DIRECTION)
 
 
 def over(metric, *rivals):
     return printed("RMD", "Table 2", metric, "proposed", list(rivals))
 
 
-CLAIMS = (
-    _loss("Guided by a pre-trained network, decay in both, the student is more accurate.",
-          "accuracy", paper=over("accuracy", "CE")),
-    _loss("Guided by a pre-trained network, decay in both, the student is better calibrated.",
-          "ece", paper=over("ECE", "CE")),
-    _loss("Guided by a pre-trained network, decay in both, its log-loss is lower.", "nll"),
-    _loss("Guided by a pre-trained network, its log-loss is lower after a temperature, too.",
-          "nll_scaled"),
-    _loss("Guided by a pre-trained network, its confidence separates errors better.",
-          "errors_auroc", paper=printed("RMD", "Table 3", "AUROC, MSP", "proposed", "CE")),
-    *(_loss(f"Guided by a pre-trained network, it is more accurate than {name}.", "accuracy",
-            name, paper=over("accuracy", short))
-      for name, short in ((LS.name, "LS"), (FOCAL.name, "FL"), (ENTROPY.name, "ER"))),
-    *(_loss(f"Guided by a pre-trained network, it is better calibrated than {name}.", "ece",
-            name, paper=over("ECE", short))
-      for name, short in ((LS.name, "LS"), (FOCAL.name, "FL"), (ENTROPY.name, "ER"))),
-    _loss("With the alpha, T and weights of the paper, it is better calibrated than cross-entropy "
-          "with decay.", "ece", method=PUBLISHED.name, paper=over("ECE", "CE")),
-    *(_loss(f"The pre-trained difficulty matters: shuffled, {worse}.", metric, SHUFFLED.name)
-      for metric, worse in (("accuracy", "it is less accurate"), ("nll", "the log-loss is higher"),
-                            ("aurc", "the selective risk is higher"))),
-    *(_loss(f"A better guide matters: {what}, by one that learned the classes than by a "
-            "pre-trained one.", metric, BY_LITE, method=BY[RESNET].name)
-      for metric, what in (("accuracy", "more accurate"), ("nll", "lower log-loss"),
-                           ("aurc", "less selective risk"))),
-    *(_loss(f"A better guide matters: {what}, by a pre-trained one than by rotation.", metric,
-            BY[ROTATION].name)
-      for metric, what in (("accuracy", "more accurate"), ("nll", "lower log-loss"),
-                           ("aurc", "less selective risk"))),
-    _errors("Students that have not seen the images err less from tenth to tenth of RMD by a "
+def claims(losses, errors, classes, noises=NOISES):
+    """Return the claims about two parts; `classes` is the guide that learned the classes."""
+    of = about(losses, BY_LITE, rivals=DECAY.name, settings=noises)
+    err = about(errors, settings="students", metric="errors_auroc", paper=DIRECTION)
+    return (
+        of("Guided by a pre-trained network, decay in both, the student is more accurate.",
+           "accuracy", paper=over("accuracy", "CE")),
+        of("Guided by a pre-trained network, decay in both, the student is better calibrated.",
+           "ece", paper=over("ECE", "CE")),
+        of("Guided by a pre-trained network, decay in both, its log-loss is lower.", "nll"),
+        of("Guided by a pre-trained network, its log-loss is lower after a temperature, too.",
+           "nll_scaled"),
+        of("Guided by a pre-trained network, its confidence separates errors better.",
+           "errors_auroc", paper=printed("RMD", "Table 3", "AUROC, MSP", "proposed", "CE")),
+        *(of(f"Guided by a pre-trained network, it is more accurate than {name}.", "accuracy",
+             name, paper=over("accuracy", short))
+          for name, short in ((LS.name, "LS"), (FOCAL.name, "FL"), (ENTROPY.name, "ER"))),
+        *(of(f"Guided by a pre-trained network, it is better calibrated than {name}.", "ece",
+             name, paper=over("ECE", short))
+          for name, short in ((LS.name, "LS"), (FOCAL.name, "FL"), (ENTROPY.name, "ER"))),
+        of("With the alpha, T and weights of the paper, it is better calibrated than "
+           "cross-entropy with decay.", "ece", method=PUBLISHED.name, paper=over("ECE", "CE")),
+        *(of(f"The pre-trained difficulty matters: shuffled, {worse}.", metric, SHUFFLED.name)
+          for metric, worse in (("accuracy", "it is less accurate"),
+                                ("nll", "the log-loss is higher"),
+                                ("aurc", "the selective risk is higher"))),
+        *(of(f"A better guide matters: {what}, by one that learned the classes than by a "
+             "pre-trained one.", metric, BY_LITE, method=guided_by(classes).name)
+          for metric, what in (("accuracy", "more accurate"), ("nll", "lower log-loss"),
+                               ("aurc", "less selective risk"))),
+        *(of(f"A better guide matters: {what}, by a pre-trained one than by rotation.", metric,
+             BY[ROTATION].name)
+          for metric, what in (("accuracy", "more accurate"), ("nll", "lower log-loss"),
+                               ("aurc", "less selective risk"))),
+        err("Students that have not seen the images err less from tenth to tenth of RMD by a "
             "pre-trained guide (Fig. 2; Spearman).", "trend", method=f"RMD, {LITE}", better=-1),
-    _errors("The hardest hundredth by RMD has more errors of students than that by Mahalanobis, "
+        err("The hardest hundredth by RMD has more errors of students than that by Mahalanobis, "
             "by a pre-trained guide (Fig. 6).", "hardest", f"Mahalanobis, {LITE}",
             method=f"RMD, {LITE}",
             paper=value("RMD", "Section 3.2", "error rate, about", "hardest")),
-    _errors("RMD separates the errors of students better than Mahalanobis, by a pre-trained "
+        err("RMD separates the errors of students better than Mahalanobis, by a pre-trained "
             "guide.", rivals=f"Mahalanobis, {LITE}", method=f"RMD, {LITE}"),
-    _errors("A guide that learned the classes separates the errors of students better than a "
-            "pre-trained one.", rivals=f"RMD, {LITE}", method=f"RMD, {RESNET}"),
-    _errors("A pre-trained guide separates the errors of students better than rotation.",
+        err("A guide that learned the classes separates the errors of students better than a "
+            "pre-trained one.", rivals=f"RMD, {LITE}", method=f"RMD, {classes}"),
+        err("A pre-trained guide separates the errors of students better than rotation.",
             rivals=f"RMD, {ROTATION}", method=f"RMD, {LITE}"),
-)  # fmt: skip
+    )  # fmt: skip
+
+
+CLAIMS = claims("guided_losses", "guided_errors", RESNET)
 
 
 def parts(images, **needed):

@@ -26,7 +26,7 @@ from . import pretrained
 from .claims import DIRECTION, METRICS, about
 from .corruptions import corrupt_images
 from .figures import KINDS, LEVELS, errors_by, errors_table
-from .images import Cifar, cifar_task, pictures
+from .images import Cifar, cifar_task, human_proba, pictures
 from .needs import IMAGES as IMAGE_FILES
 from .needs import STRONG
 from .printed import value as printed
@@ -79,16 +79,25 @@ def human_agreement(folder, out):
         for name, X in features_of(cifar).items()
         for kind, relative in SCORES.items()
     }
+    return agreement_of(difficulties, cifar.labels, folder, GUIDES)
+
+
+def agreement_of(difficulties, labels, folder, names):
+    """Return how difficulties agree with people, and differences between them.
+
+    `names` are those of the guides: a pre-trained one, one of rotations, one of the classes.
+    """
     rows, resampled = agreements(difficulties, folder)
-    pairs = [(f"RMD, {name}", f"Mahalanobis, {name}") for name in GUIDES]
-    pairs += [(f"RMD, {RESNET}", f"RMD, {LITE}")]
-    pairs += [(f"RMD, {LITE}", f"RMD, {other}") for other in (ROTATION, WHOLE)]
+    lite, rotation, classes = names
+    pairs = [(f"RMD, {name}", f"Mahalanobis, {name}") for name in names]
+    pairs += [(f"RMD, {classes}", f"RMD, {lite}")]
+    pairs += [(f"RMD, {lite}", f"RMD, {other}") for other in (rotation, WHOLE)]
     gains = {
         f"{a} minus {b}": [rows[a][0] - rows[b][0], (resampled[a] - resampled[b]).std(ddof=1)]
         for a, b in pairs
     }
     # Images whose label is not the class that most people choose.
-    disputed = cifar.human.argmax(axis=1) != cifar.labels
+    disputed = human_proba(folder).argmax(axis=1) != labels
     found_wrong = {
         name: float(disputed[np.argsort(-values, kind="stable")[:N_HARDEST]].mean())
         for name, values in difficulties.items()
@@ -183,19 +192,27 @@ def risen(options, seed):
 
 # --- claims --------------------------------------------------------------------------------------
 
-_human = about("guides_human", metric="gain", settings="differences")
+
+def agreement_claims(part, names):
+    claim = about(part, metric="gain", settings="differences")
+    lite, rotation, classes = names
+    return (
+        *(claim(f"By {name}, RMD agrees with human doubt more than the Mahalanobis distance.",
+                method=f"RMD, {name} minus Mahalanobis, {name}") for name in names),
+        claim("A guide that learned the classes agrees with human doubt more than a pre-trained "
+              "one.", method=f"RMD, {classes} minus RMD, {lite}"),
+        claim("A pre-trained guide agrees with human doubt more than rotation.",
+              method=f"RMD, {lite} minus RMD, {rotation}"),
+        claim("64 components of a pre-trained guide agree with human doubt more than all "
+              "features.", method=f"RMD, {lite} minus RMD, {WHOLE}"),
+    )  # fmt: skip
+
+
 _groups = about("guides_groups", settings="images", metric="errors_auroc")
 _flips = about("guides_flips", metric=FLIPS, settings=[f"flips, {noise}" for noise in NOISY])
 _risen = about("guides_severity", metric="rise", settings=(*KINDS, "labels"), paper=DIRECTION)
 CLAIMS = (
-    *(_human(f"By {name}, RMD agrees with human doubt more than the Mahalanobis distance.",
-             method=f"RMD, {name} minus Mahalanobis, {name}") for name in GUIDES),
-    _human("A guide that learned the classes agrees with human doubt more than a pre-trained one.",
-           method=f"RMD, {RESNET} minus RMD, {LITE}"),
-    _human("A pre-trained guide agrees with human doubt more than rotation.",
-           method=f"RMD, {LITE} minus RMD, {ROTATION}"),
-    _human("64 components of a pre-trained guide agree with human doubt more than all features.",
-           method=f"RMD, {LITE} minus RMD, {WHOLE}"),
+    *agreement_claims("guides_human", GUIDES),
     _groups("By a pre-trained guide, errors get rarer from tenth to tenth of RMD (Fig. 2; "
             "Spearman).", "trend", method=f"RMD, {LITE}", better=-1, paper=DIRECTION),
     _groups("By a pre-trained guide, the hardest hundredth by RMD has more errors than that by "

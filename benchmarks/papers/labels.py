@@ -40,7 +40,8 @@ def by_validation(settings):
             stopped = [points[point] for points in methods.values()]
             best = np.argmin([values["val_nll_scaled"] for values in stopped], axis=0)
             of_setting |= {
-                f"{name}, {kind}": {"last": values} for name, values in zip(methods, stopped)
+                f"{name}, {kind}": {"last": {m: v for m, v in values.items() if m in STORED}}
+                for name, values in zip(methods, stopped)
             }
             choice = {
                 metric: [stopped[i][metric][seed] for seed, i in enumerate(best)]
@@ -86,6 +87,7 @@ CLAIMS = (
 )  # fmt: skip
 
 KEPT = ("epoch", "val_nll_scaled")
+STORED = ("options", "accuracy", "nll_scaled", "temperature", "epoch")
 STUDY = Study(
     "wrong labels",
     {"validation": Part(validation, validation_table, KEPT, derive=by_validation, files=TEXTS)},

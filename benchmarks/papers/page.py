@@ -13,6 +13,7 @@ from . import (
     depth,
     figures,
     gra,
+    guided_train,
     guides,
     labels,
     prio,
@@ -42,9 +43,9 @@ from .tables import POINTS, comparisons, csv_table
 FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
 # The studies: one module each has the settings, the methods and the claims.
 STUDIES = {
-    "rmd": rmd.STUDY, "rmd_images": rmd.IMAGE_STUDY, "guides": guides.STUDY, "gra": gra.STUDY,
-    "gra_images": gra.IMAGE_STUDY, "prio": prio.STUDY, "prio_images": prio_images.STUDY,
-    "depth": depth.STUDY,
+    "rmd": rmd.STUDY, "rmd_images": rmd.IMAGE_STUDY, "guides": guides.STUDY,
+    "guided_train": guided_train.STUDY, "gra": gra.STUDY, "gra_images": gra.IMAGE_STUDY,
+    "prio": prio.STUDY, "prio_images": prio_images.STUDY, "depth": depth.STUDY,
     "labels": labels.STUDY, "pruning": pruning.STUDY, "shift": shift.STUDY,
 }  # fmt: skip
 

@@ -30,6 +30,7 @@ from . import (
     depth,
     figures,
     gra,
+    guided_train,
     guides,
     images,
     minilm,
@@ -51,7 +52,8 @@ N_TRAIN_IMAGES = 800
 SETTING = {
     "decay20": "U20", "decay100": "U20", "rmd20": "clean", "rmd100": "U20", "rmd_images": "U20",
     "gra_texts": "clean", "prio_losses": "20 %", "prio_images": "20 %", "prio": "redundant",
-    "guides_flips": "U20", "guided_losses": "U20", "pruning": "U20",
+    "guides_flips": "U20", "guided_losses": "U20",
+    "guided_train_losses": "clean", "pruning": "U20",
 }  # fmt: skip
 
 
@@ -92,6 +94,9 @@ SMALLER = (
     (minilm, "embed", bright),
     (pruning, "WINDOW", 2),
     (guides, "N_FITTED", 600),
+    (guided_train, "N_TRAIN", 300),
+    (guided_train, "N_VAL", 100),
+    (guided_train, "N_CORRUPTED", 50),
     (depth, "N_REPEATS", 4),
     (depth, "N_DESCENDED", 300),
     (depth, "N_MEANS", 2),

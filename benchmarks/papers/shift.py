@@ -20,7 +20,7 @@ from skcalib.posthoc import TemperatureScaling
 
 from . import images as cifar
 from .claims import about
-from .measures import divergence, nll, proba_of
+from .measures import divergence, proba_of
 from .methods import CE
 from .needs import IMAGES
 from .results import Part, Study, described
@@ -118,14 +118,10 @@ def _judged(logits, y, clean):
         "own temperature": own.predict_proba(logits[test]),
     }
     rows = {
-        how: {
-            "ECE": expected_calibration_error(y[test], p, strategy="quantile"),
-            "log-loss": nll(y[test], p),
-        }
+        how: {"ECE": expected_calibration_error(y[test], p, strategy="quantile")}
         for how, p in proba.items()
     }
     rows["last"]["accuracy"] = float((logits[test].argmax(axis=1) == y[test]).mean())
-    rows["last"]["temperature"] = float(own.temperature_)
     return rows
 
 

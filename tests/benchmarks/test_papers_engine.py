@@ -9,7 +9,7 @@ import torch
 from scipy.sparse import random as random_sparse
 from scipy.stats import ttest_rel
 
-from benchmarks.papers import full, prio_images
+from benchmarks.papers import full, guided_train, prio_images
 from benchmarks.papers import images as cifar
 from benchmarks.papers.images import Pictures
 from benchmarks.papers.methods import CE, FOCAL
@@ -167,6 +167,59 @@ def test_images_are_in_one_part_and_those_to_test_on_are_the_same_for_all_seeds(
         assert (task.given != task.true).sum() == (0 if noise == "clean" else 12)
     np.testing.assert_array_equal(parts[0]["test"], parts[1]["test"])
     assert (parts[0]["train"] != parts[1]["train"]).any()
+
+
+@pytest.fixture
+def training_images(monkeypatch):
+    monkeypatch.setattr(guided_train, "N_TRAIN", 30)
+    monkeypatch.setattr(guided_train, "N_VAL", 10)
+    monkeypatch.setattr(cifar, "N_TURNED", 20)
+    images = guided_train.Images.__new__(guided_train.Images)
+    images.y, images.y_test = np.arange(60) % 3, np.arange(20) % 3
+    # The first pixel says which image it is; the features say it, too.
+    images.inputs = torch.arange(60.0)[:, None, None, None].expand(60, 3, 8, 8)
+    images.test = images.ood = Pictures(images.inputs[:20])
+    images.human = np.full((20, 3), 1 / 3)
+    images.features = {
+        name: (np.arange(60.0)[:, None], np.arange(20.0)[:, None]) for name in guided_train.GUIDES
+    }
+    return images
+
+
+@pytest.mark.parametrize("noise", ["clean", "U20"])
+def test_guides_of_training_images_have_seen_none_that_students_learn(noise, training_images):
+    tasks = [training_images.task(noise, seed) for seed in (0, 1)]
+    for task in tasks:
+        train, val = (task.inputs[name].images[:, 0, 0, 0].numpy() for name in ("train", "val"))
+        assert sorted([*train, *val]) == list(range(60 - 20))
+        assert (task.true == train % 3).all()
+        assert (task.val_labels["clean"] == val % 3).all()
+        assert (task.given != task.true).sum() == (0 if noise == "clean" else 6)
+        for name in guided_train.GUIDES.values():
+            np.testing.assert_array_equal(getattr(task, name)[:, 0], train)
+    assert (tasks[0].true != tasks[1].true).any()
+
+
+def test_severities_become_settings_with_what_the_loss_gains_over_decay():
+    decay, loss = guided_train.DECAY.name, guided_train.BY_LITE
+    runs = {
+        noise: {
+            name: {"last": {"accuracy": [0.5, 0.6]} | {
+                guided_train.at(metric, k): [error * k, error]
+                for metric in guided_train.UNDER for k in range(6)
+            }}
+            for name, error in ((decay, 0.03), (loss, 0.01), ("cross-entropy", 0.05))
+        }
+        for noise in ("clean", "U20")
+    }  # fmt: skip
+    settings = guided_train.with_severities(runs)
+    for noise in ("clean", "U20"):
+        assert settings[noise][loss] == {"last": {"accuracy": [0.5, 0.6]}}
+    assert settings["severity 2"].keys() == {decay, loss}
+    assert settings["severity 2"][loss]["last"]["ECE"] == [0.02, 0.01]
+    less = settings[guided_train.LESS]
+    assert less["severity 5"]["last"]["ECE"] == pytest.approx([0.1, 0.02])
+    assert less["severity 0"]["last"]["ECE"] == pytest.approx([0.0, 0.02])
 
 
 def test_difficulty_by_rotation_reads_other_features(small_cifar):

@@ -93,6 +93,9 @@ def bootstrapped(part, setting, method):
         ("rmd", "*Images.* Guided by a pre-trained network, decay in both, the student is more",
          difference("guided_losses", "U20", f"{AWARE} by EfficientNet-Lite", DECAY, "accuracy",
                     100, 1), "does not hold here"),
+        ("rmd", "*Training images.* Guided by a pre-trained network, decay in both, the student "
+         "is bet", percentage("guided_train_losses", "clean", f"{AWARE} by EfficientNet-Lite",
+                              DECAY, "ece"), "does not hold here"),
         ("prio", "*Texts.* Calibrating by focal lowers",
          percentage("prio_losses", "20 %", "focal", "cross-entropy", "ece"), "holds"),
         ("prio", "*Texts.* Calibrating by mixup costs",
