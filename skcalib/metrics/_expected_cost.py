@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from ..utils._arrays import as_floats
 from ..utils._backends import is_chunked
 from ..utils._compat import Interval, validate_params
+from ..utils._labels import order_columns
 from ..utils._output import as_table
 from ..utils._proba import Predictions, add_unseen, check_predictions
 from ._decisions import average_over_chunks
@@ -52,6 +53,15 @@ def check_costs(costs: Any, n_samples: int, n_classes: int, *, name: str = "cost
     return table
 
 
+def get_decisions(costs: Any) -> list[Any] | None:
+    """Return the names of the rows of a frame, None where they are 0, ..., n_decisions - 1."""
+    index = getattr(costs, "index", None)
+    if index is None or callable(index):
+        return None
+    names = list(index)
+    return None if names == list(range(len(names))) else names
+
+
 def compute_costs_of_decisions(proba: NDArray[Any], costs: Array) -> Array:
     """Return the expected cost of every decision, (n_samples, n_decisions)."""
     proba = proba.astype(np.float64)
@@ -86,6 +96,7 @@ def expected_cost(
 default=None
         Cost of every decision for every true class, in the order of the columns of `y_proba` (of
         the probability of the positive class: negative, positive), in any unit; negative = gain.
+        The columns of a frame that have names are matched to the classes by them.
         Or one such table for every sample, as where a fraud costs its amount. None: every wrong
         class costs 1, so that the result is the error rate.
     sample_weight, labels, pos_label : of :func:`expected_calibration_error`
@@ -136,6 +147,7 @@ default=None
             average_over_chunks(of_part, y_true, y_proba, sample_weight, labels, pos_label)[0]
         )
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    costs = order_columns(costs, predictions.classes, name="costs")
     costs_of_labels = _select_labels(_compute_losses(predictions.proba, costs), predictions)
     return float(np.average(costs_of_labels, weights=predictions.weight))
 
@@ -205,7 +217,8 @@ def cost_summary(
     ----------
     y_true, y_proba, costs : of :func:`expected_cost`
     decisions : array-like of shape (n_decisions,), default=None
-        Names of the rows of `costs`. None means 0, ..., n_decisions - 1.
+        Names of the rows of `costs`. None means those of its index, if `costs` is a frame that
+        names its rows, and 0, ..., n_decisions - 1 otherwise.
     groups : array-like of shape (n_samples,), default=None
         The group of every sample, such as its patient: texts, numbers, categories. Samples of a
         group are not taken for independent, and the folds keep them together. There should be 30
@@ -277,6 +290,8 @@ def cost_summary(
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     proba = make_two_columns(predictions.proba).astype(np.float64)
     n, k = proba.shape
+    decisions = get_decisions(costs) if decisions is None else decisions
+    costs = order_columns(costs, predictions.classes, name="costs")
     table = check_costs(1 - np.eye(k) if costs is None else costs, n, k)
     n_decisions = table.shape[-2]
     names = np.arange(n_decisions) if decisions is None else np.asarray(decisions)

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..utils._arrays import is_normalized, warn_if_normalized
 from ..utils._compat import Interval
 from ..utils._estimators import has_argument
-from ..utils._labels import encode_groups
+from ..utils._labels import encode_groups, order_columns
 from ..utils._output import collecting, warn
 from ..utils._proba import add_unseen, as_two_columns, check_predictions
 from ._binned_draws import (
@@ -216,6 +216,10 @@ class Resampled(NamedTuple):
         metric, options = _unwrap(metric, options)
         check_metric(metric, "sample_weight", "labels")
         predictions = check_predictions(y_true, y_proba, **given)
+        if "costs" in options:
+            # From here on classes are numbers.
+            costs = order_columns(options["costs"], predictions.classes, name="costs")
+            options = options | {"costs": costs}
         given_groups = groups is not None
         if given_groups:
             groups = encode_groups(groups, len(predictions.truth), name="groups")[1]

@@ -13,6 +13,7 @@ from ..metrics import cost_summary, decision_curve, validation_summary
 from ..metrics._expected_cost import check_costs
 from ..metrics._risk_model import Sample, estimate_smooth_residual, get_groups
 from ..plots import DecisionCurveDisplay
+from ..utils._labels import order_columns
 from ..utils._proba import check_predictions
 from ._constants import FEW, LEVEL, N_RESAMPLES
 from ._data import ReportData, compute_mean, estimate_fraction
@@ -44,6 +45,7 @@ def check_acting(data: ReportData) -> ReportData:
     """Return the data with checked costs, and the probability from which on one acts."""
     costs, act_above = data.costs, data.act_above
     if costs is not None:
+        costs = order_columns(costs, data.classes, name="costs")
         table = check_costs(costs, len(data.codes), len(data.classes))
         if table.ndim != 2:
             raise ValueError(

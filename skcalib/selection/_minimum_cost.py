@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics._expected_cost import check_costs, compute_costs_of_decisions
+from ..metrics._expected_cost import check_costs, compute_costs_of_decisions, get_decisions
 from ..utils._arrays import as_features, check_weights
 from ..utils._backends import by_chunks
 from ..utils._compat import HasMethods, _fit_context, _num_samples
@@ -21,7 +21,7 @@ from ..utils._estimators import (
     read_samples,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes, encode
+from ..utils._labels import check_several_classes, encode, order_columns
 
 
 class MinimumCostClassifier(DelegatingClassifier):
@@ -42,10 +42,11 @@ class MinimumCostClassifier(DelegatingClassifier):
         Cost of every decision for every true class, in the order of the sorted classes, in any
         unit; negative = gain. A callable takes X, as `predict` gets it, and returns one table for
         all samples or an array of shape (n_samples, n_decisions, n_classes), as where a fraud
-        costs its amount.
+        costs its amount. The columns of a frame that have names are matched to the classes by
+        them.
     decisions : array-like of shape (n_decisions,), default=None
-        What `predict` returns for the rows of `costs`. None means the classes, sorted, where there
-        are as many rows.
+        What `predict` returns for the rows of `costs`. None means the names of the rows if `costs`
+        is a frame that has such, else the classes, sorted, where there are as many rows.
 
     Attributes
     ----------
@@ -139,7 +140,7 @@ class MinimumCostClassifier(DelegatingClassifier):
         fitted = fit_clone(self.estimator, X, labels, None, params)
         self._keep(fitted, labels)
         table = self._costs(X)
-        self.decisions_ = self._decisions(table.shape[-2])
+        self.decisions_ = self._read_decisions(table.shape[-2])
         return self
 
     def _costs(self, X: Any) -> NDArray[np.float64]:
@@ -150,17 +151,19 @@ class MinimumCostClassifier(DelegatingClassifier):
                 "costs must have shape (n_decisions, n_classes), or be a function of X that "
                 f"returns costs of every sample, got shape {np.shape(costs)}."
             )
+        costs = order_columns(costs, self.classes_, name="costs")
         return check_costs(costs, _num_samples(X), len(self.classes_))
 
-    def _decisions(self, n_decisions: int) -> NDArray[Any]:
-        if self.decisions is None:
+    def _read_decisions(self, n_decisions: int) -> NDArray[Any]:
+        decisions = get_decisions(self.costs) if self.decisions is None else self.decisions
+        if decisions is None:
             if n_decisions != len(self.classes_):
                 raise ValueError(
                     "decisions must name the rows of costs unless they are the "
                     f"{len(self.classes_)} classes, got {n_decisions} rows."
                 )
             return self.classes_
-        decisions = np.asarray(self.decisions)
+        decisions = np.asarray(decisions)
         if decisions.shape != (n_decisions,):
             raise ValueError(
                 f"decisions must have one entry for every row of costs, {n_decisions}, "

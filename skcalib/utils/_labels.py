@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._arrays import as_array, check_readable, describe_form, is_missing
+from ._arrays import as_array, as_floats, check_readable, describe_form, is_missing
 from ._backends import to_host
 from ._compat import _num_samples
 from ._output import name_argument, warn
@@ -431,6 +431,14 @@ def match_names(
         "names, "
         f"got the columns {format_labels(np.array(names, dtype=object))}."
     )
+
+
+def order_columns(table: Any, classes: NDArray[Any], *, name: str) -> Any:
+    """Return a table with a column for every class in order: those of a frame by their names."""
+    names = get_column_names(table)
+    if names is None:
+        return table
+    return match_names(as_floats(table, name=name), names, classes, classes, name=name)[0]
 
 
 # Samples that belong together: by the groups that users give, and by equal rows of X.

@@ -7,7 +7,15 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from skcalib.metrics import cost_summary, expected_cost, get_scorer, net_benefit
+from skcalib.metrics import (
+    calibration_error_interval,
+    compare_calibration,
+    cost_summary,
+    expected_cost,
+    get_scorer,
+    net_benefit,
+)
+from skcalib.report import CalibrationReport
 
 COSTS = np.array([[0.0, 5.0, 9.0], [2.0, 0.0, 4.0], [3.0, 3.0, 0.0], [1.0, 1.0, 1.0]])
 
@@ -123,6 +131,42 @@ def test_intervals_hold_the_true_costs_of_rare_large_losses(n_draws):
         holds.append(table["low"][0] <= true <= table["high"][0])
     # At 95 %, fewer have a probability of .03.
     assert sum(holds) >= binom.ppf(0.03, n_draws, 0.95)
+
+
+def test_columns_of_a_frame_are_matched_by_their_names():
+    pd = pytest.importorskip("pandas")
+    y, proba = sample()
+    y, order = np.array(["x", "y", "z"])[y], [2, 0, 1]
+    frame = pd.DataFrame(COSTS[:, order], ["a", "b", "c", "d"], ["z", "x", "y"])
+    assert expected_cost(y, proba, frame) == expected_cost(y, proba, COSTS)
+    summaries = [cost_summary(y, proba, costs, random_state=0) for costs in (COSTS, frame)]
+    np.testing.assert_array_equal(summaries[1]["cost"], summaries[0]["cost"])
+    assert summaries[1]["rule"][-1] == "always d"
+    options = {"metric": expected_cost, "random_state": 0, "n_resamples": 20}
+    found, expected = (
+        calibration_error_interval(y, proba, costs=costs, **options) for costs in (frame, COSTS)
+    )
+    assert found == expected
+    found, expected = (
+        compare_calibration(y, {"a": proba, "b": proba[:, order]}, costs=costs, **options)
+        for costs in (frame, COSTS)
+    )
+    np.testing.assert_array_equal(found["difference"], expected["difference"])
+    with pytest.raises(ValueError, match=r"^costs must have columns that are named by the labels"):
+        expected_cost(y, proba, frame.rename(columns={"z": "other"}))
+
+
+@pytest.mark.slow
+def test_columns_of_costs_in_a_report():
+    pd = pytest.importorskip("pandas")
+    y, proba = sample()
+    y, order = np.array(["x", "y", "z"])[y], [2, 0, 1]
+    frame = pd.DataFrame(COSTS[:, order], columns=["z", "x", "y"])
+    found, expected = (
+        CalibrationReport.from_predictions(y, proba, costs=costs).results_["costs"]["rules"]
+        for costs in (frame, COSTS)
+    )
+    assert [rule["cost"] for rule in found] == [rule["cost"] for rule in expected]
 
 
 @pytest.mark.slow

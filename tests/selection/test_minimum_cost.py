@@ -75,6 +75,22 @@ def test_a_further_decision_asks_a_person():
     assert clf.classes_.tolist() == ["benign", "malignant"]
 
 
+def test_a_frame_of_costs_names_classes_and_decisions():
+    pd = pytest.importorskip("pandas")
+    X, y = load_breast_cancer(return_X_y=True)
+    y, model = (
+        np.array(["malignant", "benign"])[y],
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    )
+    costs = [[0, 5], [50, 0], [1, 1]]
+    frame = pd.DataFrame(costs, ["treat", "send home", "ask"], ["malignant", "benign"])
+    found = MinimumCostClassifier(model, frame).fit(X, y)
+    names = ["treat", "send home", "ask"]
+    by_hand = MinimumCostClassifier(model, np.array(costs)[:, ::-1], decisions=names).fit(X, y)
+    np.testing.assert_array_equal(found.predict(X), by_hand.predict(X))
+    assert found.decisions_.tolist() == names
+
+
 def test_costs_of_every_sample():
     """A missed fraud costs its amount, a false alarm 10."""
     rng = np.random.default_rng(0)
