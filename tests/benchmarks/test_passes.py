@@ -13,7 +13,7 @@ LIMITS = {
     ("``score_decomposition``", "200000 x 10"): 20,
     ("``expected_calibration_error``", "50000 x 1000"): 1.5,
     ("``expected_calibration_error``", "200000 x 10"): 1.5,
-    ("``BetaCalibration.fit``", "500 x 10"): 400,
+    ("``BetaCalibration.fit``", "500 x 10"): 300,
     ("``BetaCalibration.fit``", "1000 x 10"): 250,
     ("``BetaCalibration.fit``", "2000 x 10"): 250,
     ("``BetaCalibration.fit``", "30000 x 10"): 250,
