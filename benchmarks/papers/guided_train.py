@@ -1,7 +1,7 @@
 """[RMD]: students of 20 000 training images, guided by a pre-trained network, and by two others.
 
 Convolutional students learn 20 000 of the first 25 000 training images of CIFAR-10 at 8 x 8 pixels
-and are validated on the other 5000, drawn anew for every seed. They are tested on all 10 000 test
+and are validated on the other 5000, drawn anew for 4 seeds. They are tested on all 10 000 test
 images, which people labeled once more. No label is flipped. The students have two convolutions and
 64 hidden units: ten epochs of Adam without augmentation, batches of 400, learning rate .01 with a
 cosine schedule. All have the weight decay that cross-entropy chose out of .1, .3 and 1, and each
@@ -258,7 +258,7 @@ def losses_table(settings):
 def errors(options, records):
     """Errors by difficulty, of students that have not seen the images.
 
-    Students learn with cross-entropy and no decay. Gaussians are fitted on the 30 000 training
+    Three students learn with cross-entropy, no decay. Gaussians are fitted on the 30 000 training
     images that no guide has seen, and score the test images with their labels.
     """
     images = Images(options.data, options.out)

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from ..utils._arrays import as_floats
 from ..utils._backends import is_chunked
 from ..utils._compat import Interval, validate_params
-from ..utils._labels import order_columns
+from ..utils._labels import get_row_names, order_columns
 from ..utils._output import as_table
 from ..utils._proba import Predictions, add_unseen, check_predictions
 from ._decisions import average_over_chunks
@@ -51,15 +51,6 @@ def check_costs(costs: Any, n_samples: int, n_classes: int, *, name: str = "cost
     if not np.isfinite(table).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity.")
     return table
-
-
-def get_decisions(costs: Any) -> list[Any] | None:
-    """Return the names of the rows of a frame, None where they are 0, ..., n_decisions - 1."""
-    index = getattr(costs, "index", None)
-    if index is None or callable(index):
-        return None
-    names = list(index)
-    return None if names == list(range(len(names))) else names
 
 
 def compute_costs_of_decisions(proba: NDArray[Any], costs: Array) -> Array:
@@ -290,7 +281,7 @@ def cost_summary(
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     proba = make_two_columns(predictions.proba).astype(np.float64)
     n, k = proba.shape
-    decisions = get_decisions(costs) if decisions is None else decisions
+    decisions = get_row_names(costs) if decisions is None else decisions
     costs = order_columns(costs, predictions.classes, name="costs")
     table = check_costs(1 - np.eye(k) if costs is None else costs, n, k)
     n_decisions = table.shape[-2]

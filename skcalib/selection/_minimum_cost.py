@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics._expected_cost import check_costs, compute_costs_of_decisions, get_decisions
+from ..metrics._expected_cost import check_costs, compute_costs_of_decisions
 from ..utils._arrays import as_features, check_weights
 from ..utils._backends import by_chunks
 from ..utils._compat import HasMethods, _fit_context, _num_samples
@@ -21,7 +21,7 @@ from ..utils._estimators import (
     read_samples,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes, encode, order_columns
+from ..utils._labels import check_several_classes, encode, get_row_names, order_columns
 
 
 class MinimumCostClassifier(DelegatingClassifier):
@@ -155,7 +155,7 @@ class MinimumCostClassifier(DelegatingClassifier):
         return check_costs(costs, _num_samples(X), len(self.classes_))
 
     def _read_decisions(self, n_decisions: int) -> NDArray[Any]:
-        decisions = get_decisions(self.costs) if self.decisions is None else self.decisions
+        decisions = get_row_names(self.costs) if self.decisions is None else self.decisions
         if decisions is None:
             if n_decisions != len(self.classes_):
                 raise ValueError(

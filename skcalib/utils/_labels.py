@@ -433,6 +433,15 @@ def match_names(
     )
 
 
+def get_row_names(table: Any) -> list[Any] | None:
+    """Return the names of the rows of a frame, None where they are 0, ..., n_rows - 1."""
+    index = getattr(table, "index", None)
+    if index is None or callable(index):
+        return None
+    names = list(index)
+    return None if names == list(range(len(names))) else names
+
+
 def order_columns(table: Any, classes: NDArray[Any], *, name: str) -> Any:
     """Return a table with a column for every class in order: those of a frame by their names."""
     names = get_column_names(table)
