@@ -22,7 +22,11 @@ class Says:
     rows: tuple[tuple[str, str, str, str], ...]
 
     def verdicts(self):
-        return ", ".join(dict.fromkeys(verdict for verdict, *_ in self.rows))
+        """Return what became of the claims: the sentence is what was found, not what they say."""
+        found = [*dict.fromkeys(verdict for verdict, *_ in self.rows)]
+        if len(found) > 1:
+            return f"claims: {', '.join(found)}"
+        return f"the claim {'is ' if found == [OPEN] else ''}{found[0]}"
 
 
 def says(text, verdict, *rows):
