@@ -91,3 +91,11 @@ def test_no_example_begins_with_an_empty_box(repository):
         _, _, first = path.read_text(encoding="utf-8").split("# %%")[0].split('"""', 2)
         lines = [line for line in first.splitlines() if line]
         assert not lines or any(not line.startswith("#") for line in lines), path
+
+
+def test_settings_of_the_gallery_are_no_text(repository):
+    """Below a title, a comment is a paragraph of the page."""
+    for path in (repository / "examples").rglob("plot_*.py"):
+        for cell in path.read_text(encoding="utf-8").split("# %%\n")[1:]:
+            text = cell[: re.search(r"^(?!#)", cell, re.MULTILINE).start()]
+            assert "sphinx_gallery" not in text, path

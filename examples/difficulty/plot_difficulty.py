@@ -13,7 +13,6 @@ The score is Eq. 5 of [RMD], the curve its Figure 2: :ref:`paper-rmd`.
 # Difficulty of the digits
 # ------------------------
 # The scorer sees half of the digits; the other half are scored without their labels.
-# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -26,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from skcalib.difficulty import RMDScorer, score_difficulty
 from skcalib.plots import DifficultyDisplay, EmbeddingMapDisplay
 
+# sphinx_gallery_thumbnail_number = 2
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)
 scorer = make_pipeline(PCA(30, random_state=0), RMDScorer()).fit(X_train, y_train)

@@ -13,7 +13,6 @@ The depth is that of Section 2.1 of [DEPTH], the plane its Figure 7: :ref:`paper
 # Fifteen small nets, each trained on another part of the digits
 # --------------------------------------------------------------
 # Some labels are wrong, so that there is something to find.
-# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -23,6 +22,7 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 from skcalib.plots import DifficultyPlaneDisplay, ProbeAccuracyDisplay
 
+# sphinx_gallery_thumbnail_number = 2
 X, y = load_digits(return_X_y=True)
 X, y = X[:600] / 16, y[:600]
 noisy, flipped = flip_labels(y, fraction=0.1, random_state=0)

@@ -9,7 +9,6 @@ they should be.
 # %%
 # Who is wrong?
 # -------------
-# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone
@@ -22,6 +21,7 @@ from skcalib.difficulty import KMeansPrototypeScorer, LossScorer
 from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
 from skcalib.plots import HardestSamplesDisplay
 
+# sphinx_gallery_thumbnail_number = 2
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.3, random_state=0)
 noisy, flipped = flip_labels(y_train, fraction=0.2, random_state=0)

@@ -9,7 +9,6 @@ numbers can be believed, for which classes they cannot, when it should decline, 
 # %%
 # A model to evaluate, and samples it has not seen
 # ------------------------------------------------
-# sphinx_gallery_thumbnail_path = '_static/report.png'
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB
@@ -17,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from skcalib.report import CalibrationReport
 
+# sphinx_gallery_thumbnail_path = '_static/report.png'
 digits = load_digits()
 X, y, images = digits.data, digits.target, digits.images
 model = make_pipeline(PCA(20, random_state=0), GaussianNB()).fit(X[::2], y[::2])

@@ -11,7 +11,6 @@ The ECE is Eq. 2 of [GRA]: :ref:`paper-gra`.
 # Four ways to be wrong
 # ---------------------
 # We draw the probabilities of a positive class; the labels follow a distorted version of them.
-# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -24,6 +23,7 @@ from skcalib.metrics import (
 )
 from skcalib.plots import ReliabilityDisplay
 
+# sphinx_gallery_thumbnail_number = 2
 rng = np.random.default_rng(0)
 predicted = rng.uniform(size=5000)
 truths = {

@@ -13,7 +13,6 @@ Weights of the loss and of its gradient are Eqs. 4 to 14 of [GRA]: :ref:`paper-g
 # ---------------------------------------------------
 # Two classes, so that one probability says it all. The slope is the pull on the logit: a loss
 # whose slope is small near 1 stops pushing samples that are already right.
-# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -27,6 +26,7 @@ from skcalib.losses import (
     LabelSmoothingLoss,
 )
 
+# sphinx_gallery_thumbnail_number = 2
 losses = {
     "cross-entropy": CrossEntropyLoss(reduction="none"),
     "label smoothing .1": LabelSmoothingLoss(alpha=0.1, reduction="none"),
