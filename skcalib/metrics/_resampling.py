@@ -216,7 +216,7 @@ class Resampled(NamedTuple):
         metric, options = _unwrap(metric, options)
         check_metric(metric, "sample_weight", "labels")
         predictions = check_predictions(y_true, y_proba, **given)
-        if "costs" in options:
+        if "costs" in options and find_metric(metric) is not None:
             # From here on classes are numbers.
             costs = order_columns(options["costs"], predictions.classes, name="costs")
             options = options | {"costs": costs}
