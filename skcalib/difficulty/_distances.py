@@ -183,8 +183,11 @@ def compute_class_distances(
     relative: bool,
     shrinkage: float | str | None,
     tol: float | None,
+    samples: Any = None,
 ) -> ClassDistances:
-    """Return the distances that `RelativeMahalanobisScorer` documents.
+    """Return the distances that `RelativeMahalanobisScorer` documents, as numpy arrays.
+
+    They are computed where the `samples` are.
 
     Raises ValueError if there is a single class for a relative distance, or no variance within
     the classes, or if the sums of squares have overflowed.
@@ -202,13 +205,16 @@ def compute_class_distances(
             "X must be small enough for its squares to be finite in its precision, got values "
             "that overflow; scale the features or pass float64."
         )
-    within, root = statistics.within_covariance(), statistics.between_root()
+    xp, place = get_back_end(samples)
     mean, total_weight = statistics.mean(), statistics.total_weight
+    root = statistics.between_root()
+    between = np.einsum("ij,ij->j", root, root)  # the diagonal of R^T R
+    within, root = statistics.within_covariance(place), place(root)
+    spread = to_host(xp.diagonal(within))
     # Rounding of the input is a variance, too: a value x is rounded by about eps |x|, and the mean
-    # of x^2 is mean^2 + variance. The diagonal of R^T R is the variance between the classes.
-    variance = np.diag(within) + np.einsum("ij,ij->j", root, root)
-    noise = statistics.input_eps**2 * (mean**2 + variance)
-    n_varying = int((np.diag(within) > noise).sum())
+    # of x^2 is mean^2 + variance.
+    noise = statistics.input_eps**2 * (mean**2 + spread + between)
+    n_varying = int((spread > noise).sum())
     if not n_varying:
         raise ValueError(
             "X must vary within at least one class, got no variance about the class means "

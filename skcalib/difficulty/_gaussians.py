@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -252,13 +253,16 @@ class GaussianStatistics:
         # About the first class mean: far from the origin the weighted sum would round.
         return means[0] + fraction @ (means - means[0])
 
-    def within_covariance(self) -> NDArray[np.float64]:
-        """Return the covariance about the class means, normalized by the total weight."""
+    def within_covariance(self, place: Callable[[NDArray], Any] = np.asarray) -> Any:
+        """Return the covariance about the class means, normalized by the total weight.
+
+        It is computed where `place` moves arrays.
+        """
         # The sum of sums_k sums_k^T / m_k is one product of the rows sums_k / sqrt(m_k). Classes
         # without samples have sums of 0.
         root = np.sqrt(np.where(self.weight > 0, self.weight, 1.0))
-        scaled_sums = self.sums / root[:, None]
-        return (self.scatter - scaled_sums.T @ scaled_sums) / self.total_weight
+        scaled_sums = place(self.sums / root[:, None])
+        return (place(self.scatter) - scaled_sums.T @ scaled_sums) / self.total_weight
 
     def between_root(self) -> NDArray[np.float64]:
         """Return R with ``R.T @ R`` the weighted covariance of the class means about the mean.
@@ -274,25 +278,23 @@ class GaussianStatistics:
         return np.sqrt(fraction)[:, None] * (apart - fraction @ apart)
 
 
-def shrink(
-    covariance: NDArray[np.float64], shrinkage: float | str | None, n_samples: float
-) -> NDArray[np.float64]:
+def shrink(covariance: Any, shrinkage: float | str | None, n_samples: float) -> Any:
     """Return the covariance, moved toward the identity times its mean variance."""
     if shrinkage is None:
         return covariance
     amount = compute_shrinkage(covariance, shrinkage, n_samples)
-    variance = np.trace(covariance) / len(covariance)
-    return (1.0 - amount) * covariance + amount * variance * np.eye(len(covariance))
+    variance = covariance.trace() / len(covariance)
+    _, place = get_back_end(covariance)
+    identity = place(np.eye(len(covariance)))
+    return (1.0 - amount) * covariance + amount * variance * identity
 
 
-def compute_shrinkage(
-    covariance: NDArray[np.float64], shrinkage: float | str | None, n_samples: float
-) -> float:
+def compute_shrinkage(covariance: Any, shrinkage: float | str | None, n_samples: float) -> float:
     """Return how far `shrink` moves: for "auto" as Chen et al. (2010), in scikit-learn's form."""
     if shrinkage != "auto":
         return float(shrinkage or 0)
-    variance = float(np.trace(covariance)) / len(covariance)
-    mean_square = float(np.mean(covariance**2))
+    variance = float(covariance.trace()) / len(covariance)
+    mean_square = float((covariance**2).mean())
     denominator = (n_samples + 1.0) * (mean_square - variance**2 / len(covariance))
     # Up to rounding, the denominator is 0 if the covariance is a multiple of the identity.
     return 1.0 if denominator <= 0 else min((mean_square + variance**2) / denominator, 1.0)
@@ -342,6 +344,8 @@ def _compute_class_sums(X: Any, codes: NDArray[np.intp], weight: Any, n_classes:
 # their difference. The ratios are the squared singular values of R F, at most one for every
 # class.
 #
+# Of samples on an accelerator, all of this is computed there, and the result goes to the host.
+#
 # If S + B has variance in directions in which S has none, no such P exists. Then both distances
 # get their own coordinates, side by side.
 
@@ -384,76 +388,83 @@ def compute_default_tol(n_features: int, work_eps: float) -> float:
     return 8.0 * work_eps * float(np.sqrt(n_features)) + 4.0 * eps * n_features
 
 
-def compute_inverse_factor(
-    covariance: NDArray[np.float64], tolerance: RankTolerance
-) -> NDArray[np.float64]:
+def compute_inverse_factor(covariance: Any, tolerance: RankTolerance) -> Any:
     """Return F of shape (n_features, rank) with ``F @ F.T`` the pseudo-inverse of a covariance.
 
     Rank is decided on the correlations, so that the units of the features do not matter.
     """
+    xp, place = get_back_end(covariance)
+    noise = place(tolerance.noise)
     # Rounding may have left a variance below zero.
-    variance = np.maximum(np.diag(covariance), 0.0)
-    varies = variance > tolerance.noise
-    scale = np.sqrt(variance)
+    variance = xp.diagonal(covariance).clip(min=0.0)
+    varies = variance > noise
+    scale = variance**0.5
     # A feature that does not vary gets a row and a column of zeros: an eigenvalue 0.
-    inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=varies)
+    inverse_scale = xp.where(varies, 1.0 / xp.where(varies, scale, 1.0), 0.0)
     correlation = covariance * inverse_scale * inverse_scale[:, None]
-    noise = tolerance.noise * inverse_scale**2
+    noise = noise * inverse_scale**2
     # The largest noise of a feature bounds that along any unit vector.
     triangle = _invert_triangle(correlation, tolerance.tol + noise.max())
     if triangle is not None:
         # S = D L L^T D with the scales D, so that F = D^-1 L^-T.
         return inverse_scale[:, None] * triangle.T
-    values, vectors = np.linalg.eigh(correlation)
+    values, vectors = xp.linalg.eigh(correlation)
     # Rounding is independent between features: along v it has variance sum_j noise_j v_j^2.
     floor = tolerance.tol + noise @ vectors**2
     supported = values > floor
     # Full rank after all: the test of the triangle is sufficient but not necessary.
     if supported.all():
-        return inverse_scale[:, None] * vectors / np.sqrt(values)
+        return inverse_scale[:, None] * vectors / values**0.5
     # The supported eigenvectors U of the correlations L = U diag(values) U^T span, in units of
     # the features, the columns of scale U = Q T, which are not orthonormal. The pseudo-inverse
     # of Q T diag(values) T^T Q^T is Q T^-T diag(1 / values) T^-1 Q^T.
-    span, triangle = np.linalg.qr(scale[:, None] * vectors[:, supported])
-    return span @ np.linalg.inv(triangle).T / np.sqrt(values[supported])
+    span, triangle = xp.linalg.qr(scale[:, None] * vectors[:, supported])
+    return span @ xp.linalg.inv(triangle).T / values[supported] ** 0.5
 
 
-def _invert_triangle(correlation: NDArray[np.float64], floor: float) -> NDArray[np.float64] | None:
+def _invert_triangle(correlation: Any, floor: Any) -> Any:
     """Return L^-1 with L L^T the correlations, or None unless all eigenvalues exceed `floor`.
 
     An eigendecomposition would take six times as long. The sum of squares of L^-1 is the trace of
     the inverse, the sum of all 1 / eigenvalue, and so a bound of each.
     """
-    try:
-        lower = np.linalg.cholesky(correlation)
-    except np.linalg.LinAlgError:
-        return None
-    # scipy has a BLAS of its own, whose threads would wait for more work for a while and keep
-    # those of numpy from the cores.
-    with one_blas_thread():
-        inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
-    return inverse if np.linalg.norm(inverse) ** 2 * floor < 1 else None
+    xp, place = get_back_end(correlation)
+    identity = place(np.eye(len(correlation)))
+    if xp is np:
+        try:
+            lower = np.linalg.cholesky(correlation)
+        except np.linalg.LinAlgError:
+            return None
+        # scipy has a BLAS of its own, whose threads would wait for more work for a while and keep
+        # those of numpy from the cores.
+        with one_blas_thread():
+            inverse = solve_triangular(lower, identity, lower=True)
+        n_failed = 0
+    else:
+        lower, n_failed = xp.linalg.cholesky_ex(correlation)
+        inverse = xp.linalg.solve_triangular(lower, identity, upper=False)
+    # Asked once: it takes an accelerator a transfer to answer.
+    all_exceed = (n_failed == 0) & (xp.linalg.norm(inverse) ** 2 * floor < 1)
+    return inverse if all_exceed else None
 
 
-def make_plain_form(covariance: NDArray[np.float64], tolerance: RankTolerance) -> JointForm:
+def make_plain_form(covariance: Any, tolerance: RankTolerance) -> JointForm:
     """Return the form of the class distance alone."""
-    factor = compute_inverse_factor(covariance, tolerance)
+    factor = to_host(compute_inverse_factor(covariance, tolerance))
     n_coordinates = factor.shape[1]
     return JointForm(n_coordinates, factor, np.ones(n_coordinates), np.zeros(n_coordinates))
 
 
 def make_joint_form(
-    covariance: NDArray[np.float64],
-    between: NDArray[np.float64],
-    tolerance: RankTolerance,
-    *,
-    rooted: bool = False,
+    covariance: Any, between: Any, tolerance: RankTolerance, *, rooted: bool = False
 ) -> JointForm:
     """Diagonalize the pseudo-inverses of ``covariance`` and ``covariance + between``, S and S + B.
 
     With `rooted`, `between` is R instead, of shape (n_classes, n_features), whose weighted rows
     add up to zero; if classes are few, the coordinates common to both distances are left out.
+    Both are arrays, or tensors on an accelerator, where the form is computed.
     """
+    xp, _ = get_back_end(covariance)
     factor = compute_inverse_factor(covariance, tolerance)
     rank, n_features = factor.shape[1], len(covariance)
     if rank < n_features:
@@ -462,16 +473,18 @@ def make_joint_form(
         # The support of S is part of that of S + B: equal ranks mean equal supports.
         if background_factor.shape[1] > rank:
             of_class = np.arange(rank + background_factor.shape[1]) < rank
-            projection = np.hstack([factor, background_factor])
+            projection = to_host(xp.concatenate([factor, background_factor], 1))
             return JointForm(rank, projection, 1.0 * of_class, 1.0 * ~of_class)
+    in_units_of_class = between @ factor
     if rooted and len(between) <= rank:
-        # F^T B F = (R F)^T (R F): its eigenvectors are the right singular vectors of R F.
-        singular, rotation = np.linalg.svd(between @ factor, full_matrices=False)[1:]
-        # The rows add up to zero: the last singular value is rounding.
-        ratio, rotation = singular[:-1] ** 2, rotation[:-1].T
+        # F^T B F = (R F)^T (R F) = Q T T^T Q^T: its eigenvectors are Q times those of T T^T.
+        span, triangle = xp.linalg.qr(in_units_of_class.T)
+        ratio, rotation = xp.linalg.eigh(triangle @ triangle.T)
+        # The rows add up to zero: the smallest eigenvalue is rounding.
+        ratio, rotation = ratio[1:], span @ rotation[:, 1:]
     else:
-        in_units_of_class = between @ factor
         # F^T B F is the product of R F with itself, or of F with B F.
         left = in_units_of_class if rooted else factor
-        ratio, rotation = np.linalg.eigh(left.T @ in_units_of_class)
-    return JointForm(rank, factor @ rotation, np.ones(len(ratio)), 1.0 / (1.0 + ratio))
+        ratio, rotation = xp.linalg.eigh(left.T @ in_units_of_class)
+    projection, background_weights = to_host(factor @ rotation), to_host(1.0 / (1.0 + ratio))
+    return JointForm(rank, projection, np.ones(len(background_weights)), background_weights)

@@ -196,11 +196,11 @@ class RelativeMahalanobisScorer(
             covariance of the features without shrinkage; with ``shrinkage="auto"``, if weights sum
             to less than half of the number of samples.
         """
-        self._update(X, y, None, sample_weight, reset=True)
-        distances = self._new_distances()
+        data = self._update(X, y, None, sample_weight, reset=True)
+        distances = self._new_distances(data)
         if distances.n_unresolved:  # by sums in float32
-            self._update(X, y, None, sample_weight, reset=True, work=np.float64)
-            distances = self._new_distances()
+            data = self._update(X, y, None, sample_weight, reset=True, work=np.float64)
+            distances = self._new_distances(data)
         self._use(distances)
         return self
 
@@ -352,7 +352,7 @@ class RelativeMahalanobisScorer(
             return distances.to_nearest_class(data).astype(np.float64)
         labels = check_class_labels(y)
         data, labels = self._read(X, labels, reset=False)
-        return self._fitted_distances().to_own_class(data, encode(labels, self.classes_))
+        return self._fitted_distances(data).to_own_class(data, encode(labels, self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Nearest class in relative distance.
@@ -555,11 +555,14 @@ class RelativeMahalanobisScorer(
         *,
         reset: bool,
         work: type[np.floating] | None = None,
-    ) -> None:
-        """Add samples to the statistics, new ones with `reset`; products run in `work`."""
+    ) -> Any:
+        """Add samples to the statistics, new ones with `reset`; products run in `work`.
+
+        Return the samples as they were read, None for those in chunks.
+        """
         if is_chunked(X):
             self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
-            return
+            return None
         # NaN and infinity show in the sums, which are checked below: X is read only once. Samples
         # of weight 0 are not in the sums, and normalized ones are divided first.
         check_first = self.normalize or sample_weight is not None
@@ -585,6 +588,7 @@ class RelativeMahalanobisScorer(
         if not np.isfinite(statistics.sums).all():
             self._read(X, reset=False)
         self._set_state(classes_=new_classes, _statistics=statistics, _announced=is_final)
+        return data
 
     def _update_from_chunks(
         self,
@@ -639,21 +643,27 @@ class RelativeMahalanobisScorer(
 
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
         """Return checked samples, and the distances to compute for them."""
-        return self._read(X, reset=False), self._fitted_distances()
+        data = self._read(X, reset=False)
+        return data, self._fitted_distances(data)
 
-    def _fitted_distances(self) -> ClassDistances:
+    def _fitted_distances(self, samples: Any = None) -> ClassDistances:
         """Return the distances, computed again if samples or parameters have changed."""
         # `set_params` takes effect at the next call.
         if self._distances is None or self._distances_by != self._settings():
-            return self._use(self._new_distances())
+            return self._use(self._new_distances(samples))
         return self._distances
 
     def _settings(self) -> tuple[Any, ...]:
         return self.relative, self.shrinkage, self.tol
 
-    def _new_distances(self) -> ClassDistances:
+    def _new_distances(self, samples: Any = None) -> ClassDistances:
+        """Return the distances, computed where the samples are."""
         return compute_class_distances(
-            self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
+            self._statistics,
+            relative=self.relative,
+            shrinkage=self.shrinkage,
+            tol=self.tol,
+            samples=samples,
         )
 
     def _use(self, distances: ClassDistances) -> ClassDistances:

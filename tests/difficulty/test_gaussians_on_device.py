@@ -118,14 +118,50 @@ def test_a_pickle_needs_no_device(device):
     assert b"torch" not in pickle.dumps(scorer)
 
 
+@pytest.mark.filterwarnings("ignore:The samples are too few")
+@pytest.mark.parametrize("case", ["plain", "constant", "sum", "between classes alone", "few"])
+@pytest.mark.parametrize(
+    "options", [{}, {"relative": False}, {"shrinkage": "auto"}, {"shrinkage": 0.1}]
+)
+@pytest.mark.parametrize("n_classes", [K, 2 * D])
+def test_covariances_are_decomposed_on_the_device(device, monkeypatch, case, options, n_classes):
+    X, y = _data()[0].astype(np.float64), np.arange(N) % n_classes
+    if case == "constant":
+        X[:, 3] = 7
+    elif case == "sum":
+        X[:, 5] = X[:, 6] - 2 * X[:, 7]
+    elif case == "between classes alone":
+        X[:, 2] = 10 * y
+    elif case == "few":
+        few = y < D / 4
+        X, y = X[few][: D // 2], y[few][: D // 2]
+    expected = RMDScorer(**options).fit(X, y).difficulty(X, y)
+
+    def refuse(*args, **options):
+        raise AssertionError("decomposed on the host")
+
+    for name in ("cholesky", "eigh", "qr", "svd", "inv"):
+        monkeypatch.setattr(np.linalg, name, refuse)
+    tensor = torch.tensor(X, device=device)
+    for scorer in (
+        RMDScorer(**options).fit(tensor, y),
+        RMDScorer(**options).partial_fit(tensor, y),  # decomposed when it is asked
+    ):
+        found = scorer.difficulty(tensor, y)
+        np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
+        assert b"torch" not in pickle.dumps(scorer)
+
+
 @pytest.mark.parametrize("n", [N, 4 * N])
 def test_number_of_transfers(device, trips, monkeypatch, n):
     monkeypatch.setattr(_gaussians, "BLOCK_ROWS", 4 * N)  # a single block
     X, y = _data(n)
     tensor, labels = torch.tensor(X, device=device), torch.tensor(y, device=device)
     scorer = RMDScorer().fit(tensor, labels)
-    # Labels, the points about which is summed, the sums and the scatter.
-    assert sorted(trips) == sorted([n, K * D, K * D, D * D])
+    # Labels, the points about which is summed, the sums and the scatter; then the variances,
+    # whether all directions vary, the coordinates of the distances and their weights.
+    statistics, coordinates = [n, K * D, K * D, D * D], [D, 1, D * (K - 1), K - 1]
+    assert sorted(trips) == sorted(statistics + coordinates)
     for call, expected in (
         (scorer.difficulty, [1, n]),
         (scorer.score_samples, [1, n]),
