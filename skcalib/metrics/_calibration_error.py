@@ -8,17 +8,21 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import gen_batches
 
 from ..utils._arrays import count_unit, warn_if_normalized
-from ..utils._backends import get_back_end, to_host
+from ..utils._backends import BLOCKS_AT_ONCE, get_back_end, to_host
 from ..utils._compat import Interval, StrOptions, validate_params
 from ..utils._numeric import (
+    BLOCK_SIZE,
     FEW_COLUMNS,
     bin_index,
     bin_sums,
     compute_quantile_sums,
+    compute_quantiles_of_rows,
     compute_uniform_edges,
     find_limits,
+    merge_edges,
 )
 from ..utils._proba import (
     Predictions,
@@ -611,7 +615,8 @@ def compute_class_sums_between(
     if predictions.proba.ndim == 1:
         return sum_bins(predictions, edges)[np.newaxis]
     if not isinstance(predictions.proba, np.ndarray):
-        return _sum_classes_on_device(predictions, edges)
+        limits = find_limits(edges, _find_dtype_there(predictions.proba))
+        return _sum_classes_on_device(predictions, limits)
     n_classes, n_bins = predictions.proba.shape[1], len(edges) - 1
     # Views of one array: adding to the three changes `sums`.
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
@@ -651,21 +656,30 @@ def compute_class_sums_between(
     return sums.transpose(1, 0, 2)
 
 
-def _sum_classes_on_device(
-    predictions: Predictions, edges: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return what `compute_class_sums_between` does; only the sums leave the device."""
-    proba, n_bins = predictions.proba, len(edges) - 1
+def _find_dtype_there(proba: Any) -> np.dtype[Any]:
+    """Return the dtype in which rows on an accelerator are read."""
+    return np.dtype(np.float64 if proba.dtype == np.float64 else np.float32)
+
+
+def _sum_classes_on_device(predictions: Predictions, limits: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sums of `compute_class_sums_between`; only they leave the device.
+
+    The `limits` are those of all classes, (n_bins - 1,), or of each, (n_classes, n_bins - 1).
+    """
+    proba, n_bins = predictions.proba, limits.shape[-1] + 1
     torch, move = get_back_end(proba)
     n_classes = proba.shape[1]
     first_bin = n_bins * torch.arange(n_classes, device=proba.device)
     sums = torch.zeros((3, n_classes * n_bins), dtype=torch.float64, device=proba.device)
-    dtype = np.dtype(np.float64 if proba.dtype == np.float64 else np.float32)
-    limits = move(find_limits(edges, dtype))
+    of_all, there = limits.ndim == 1, move(limits)
     for rows, block in iter_proba_blocks(proba, on_device=True):
         of_row = np.ones(len(block)) if predictions.weight is None else predictions.weight[rows]
         weight = move(of_row)[:, None]
-        key = torch.bucketize(block, limits).add_(first_bin)
+        if of_all:
+            key = torch.bucketize(block, there)
+        else:
+            key = torch.searchsorted(there, block.T.contiguous()).T.contiguous()
+        key += first_bin
         sums[0].index_add_(0, key.ravel(), weight.expand(block.shape).ravel())
         sums[1].index_add_(0, key.ravel(), (weight * block).ravel())
         truth = move(predictions.truth[rows])
@@ -695,8 +709,10 @@ def _add_to_bins(
 def _compute_quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
     """Return the sums of every class over its own bins of equal weight, (n_classes, 3, n_bins)."""
     # Quantiles need whole columns: the values are checked in a pass of their own.
-    check_values(predictions.proba)
-    proba = to_host(predictions.proba[:])
+    proba = predictions.proba
+    check_values(proba)
+    if not isinstance(proba, np.ndarray):
+        return _sum_classes_on_device(predictions, _find_quantile_limits(predictions, n_bins))
     # Where edges are merged, the last bins stay empty.
     sums = np.zeros((proba.shape[1], 3, n_bins))
     for k, column in enumerate(proba.T):
@@ -704,3 +720,24 @@ def _compute_quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.
         _, of_class = compute_quantile_sums(values, is_label, predictions.weight, n_bins)
         sums[k, :, : of_class.shape[1]] = of_class
     return sums
+
+
+def _find_quantile_limits(predictions: Predictions, n_bins: int) -> NDArray[Any]:
+    """Return the limits of the bins of every class on an accelerator, (n_classes, n_bins - 1).
+
+    Where edges are merged, the last limits are infinite. Only the quantiles leave the device.
+    """
+    proba, levels = predictions.proba, np.arange(1, n_bins) / n_bins
+    torch, _ = get_back_end(proba)
+    n_samples, n_classes = proba.shape
+    n_columns = max(1, BLOCKS_AT_ONCE * BLOCK_SIZE // n_samples)
+    observed = [
+        compute_quantiles_of_rows(proba[:, columns].T, levels, predictions.weight)
+        for columns in gen_batches(n_classes, n_columns)
+    ]
+    dtype = _find_dtype_there(proba)
+    limits = np.full((n_classes, n_bins - 1), np.inf, dtype=dtype)
+    for of_class, quantiles in zip(limits, to_host(torch.cat(observed))):
+        edges = merge_edges(quantiles)
+        of_class[: len(edges) - 2] = find_limits(edges, dtype)
+    return limits

@@ -147,7 +147,13 @@ def compute_quantile_edges(
     Inner edges are observed values: the smallest with at least j / n_bins of the weight at or
     below it. Equal edges are merged, so equal values always share a bin.
     """
-    observed = compute_quantiles(values, np.arange(1, n_bins) / n_bins, weight)
+    return merge_edges(compute_quantiles(values, np.arange(1, n_bins) / n_bins, weight), ends)
+
+
+def merge_edges(
+    observed: NDArray[Any], ends: tuple[float, float] = (0.0, 1.0)
+) -> NDArray[np.float64]:
+    """Return the edges of bins between the ends: different ones of the observed values inside."""
     inner = np.unique(np.clip(observed.astype(np.float64), *ends))
     # An inner edge of 1 would open a last bin (1, 1], which holds nothing.
     return np.concatenate([ends[:1], inner[inner < ends[1]], ends[1:]])
@@ -158,15 +164,31 @@ def compute_quantiles(
 ) -> NDArray[Any]:
     """Return the smallest values with at least these fractions of the weight at or below them."""
     if weight is None:
-        ordered, n = np.sort(values), len(values)
-        # The smallest rank r, from 0, with r + 1 >= level * n.
-        rank = np.ceil(levels * n - _CUMSUM_SLACK * n).astype(np.intp) - 1
+        ordered, rank = np.sort(values), _find_ranks(levels, len(values))
     else:
         order = np.argsort(values)
         ordered, cumulative = values[order], np.cumsum(weight[order])
         # The first cumulative weight that reaches the level.
         rank = np.searchsorted(cumulative, (levels - _CUMSUM_SLACK) * cumulative[-1])
     return ordered[np.maximum(rank, 0)]
+
+
+def compute_quantiles_of_rows(
+    values: Any, levels: NDArray[np.float64], weight: NDArray[np.float64] | None
+) -> Any:
+    """Return what :func:`compute_quantiles` does for every row (m, n) of a tensor, as a tensor."""
+    torch, place = get_back_end(values)
+    ordered, order = values.sort()
+    if weight is None:
+        return ordered[:, place(np.maximum(_find_ranks(levels, values.shape[1]), 0))]
+    cumulative = place(weight)[order].cumsum(1)
+    wanted = place(levels - _CUMSUM_SLACK) * cumulative[:, -1:]
+    return ordered.gather(1, torch.searchsorted(cumulative, wanted))
+
+
+def _find_ranks(levels: NDArray[np.float64], n: int) -> NDArray[np.intp]:
+    """Return the smallest ranks r, from 0, with r + 1 >= level * n."""
+    return np.ceil(levels * n - _CUMSUM_SLACK * n).astype(np.intp) - 1
 
 
 def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -213,7 +213,7 @@ def _name_kind(matrix: NDArray[Any], sums: NDArray[np.float64]) -> str:
 
 def check_values(proba: NDArray[Any], *, name: str = "y_proba") -> None:
     """Raise unless every probability and every row is valid."""
-    for _ in iter_proba_blocks(proba, name=name):
+    for _ in iter_proba_blocks(proba, name=name, on_device=True):
         pass
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from skcalib import metrics
-from skcalib.metrics import CalibrationAccumulator
+from skcalib.metrics import CalibrationAccumulator, _calibration_error
 from skcalib.utils import _numeric
 
 N, K = 500, 40
@@ -27,7 +27,8 @@ OF_ONE_NUMBER = {
 
 @pytest.fixture
 def data(device, monkeypatch):
-    monkeypatch.setattr(_numeric, "BLOCK_SIZE", 100)  # several blocks
+    for module in (_numeric, _calibration_error):
+        monkeypatch.setattr(module, "BLOCK_SIZE", 100)  # several blocks
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(K, 0.2), size=N).astype(np.float32)
     y = (proba.cumsum(axis=1) < rng.random((N, 1))).sum(axis=1).clip(0, K - 1)
@@ -61,14 +62,22 @@ def test_what_all_columns_decide_is_summed_on_the_device(data, name, weighted, s
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 15])
-def test_bins_of_classes_are_those_of_arrays(data, n_bins):
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_bins_of_classes_are_those_of_arrays(data, n_bins, strategy, dtype):
     y, proba, _, there = data
-    proba[:, :2] = 0.5, 0.5  # on an edge
-    proba[:, 2:] = 0
-    there.copy_(torch.tensor(proba))
-    error = metrics.classwise_calibration_error
-    found, expected = (error(y, p, n_bins=n_bins, average=None) for p in (there, proba))
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    proba = np.hstack([proba[:, :4].round(2), np.zeros((N, K - 4))])  # ties, few distinct values
+    proba[:, 4] = 1 - proba[:, :4].sum(axis=1)
+    proba[: N // 2, :5] = 0.5, 0.5, 0, 0, 0  # on an edge
+    proba[-9:, :5] = 1.0005, -0.0005, 0, 0, 0  # rounded
+    proba, device = proba.astype(dtype), there.device
+    error, options = metrics.classwise_calibration_error, {"strategy": strategy, "n_bins": n_bins}
+    for weight in (None, np.random.default_rng(1).integers(0, 4, N)):
+        found, expected = (
+            error(y, p, average=None, norm="max", sample_weight=weight, **options)
+            for p in (torch.tensor(proba, device=device), proba)
+        )
+        np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["predictive_entropy", "confidence_score", "probability_margin"])
@@ -140,9 +149,14 @@ def test_transfers_of_a_metric(device, trips, name, n):
 
 
 @pytest.mark.parametrize("n", [N, 4 * N])
-def test_transfers_of_sums_over_classes(device, trips, n):
-    metrics.classwise_calibration_error(*_rows(n, device), n_bins=10)
-    assert sorted(trips) == sorted([4, n, 3 * K * 10])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_transfers_of_sums_over_classes(device, trips, n, weighted, strategy):
+    weight = np.ones(n) if weighted else None
+    options = {"strategy": strategy, "n_bins": 10, "sample_weight": weight}
+    metrics.classwise_calibration_error(*_rows(n, device), **options)
+    of_quantiles = [K * 9] if strategy == "quantile" else []
+    assert sorted(trips) == sorted([4, n, 3 * K * 10, *of_quantiles])
 
 
 @pytest.mark.parametrize("n", [N, 4 * N])
