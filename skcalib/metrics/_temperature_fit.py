@@ -188,24 +188,26 @@ def label_terms(
     """Yield rows, -log softmax(beta z) of their labels, and its two derivatives in beta.
 
     With p = softmax(beta z) these are E_p[z] - z_y and Var_p[z]. The logits are processed in
-    their own precision and summed in float64.
+    their own precision and summed in float64. On an accelerator all of these are tensors.
     """
-    for rows, block in iter_blocks(logits):
+    xp, _ = get_back_end(logits)
+    for rows, block in iter_blocks(logits, on_device=True):
         z, label = _subtract_top(block, y[rows])
         # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
-        term = z * z.dtype.type(beta)
-        total = compute_row_sum(np.exp(term, out=term)).astype(np.float64)
-        mean = compute_row_sum(np.multiply(term, z, out=term)) / total
-        variance = compute_row_sum(np.multiply(term, z, out=term)) / total - mean * mean
-        yield rows, np.log(total) - beta * label, mean - label, variance
+        term = z * float(beta)
+        total = as_float64(compute_row_sum(xp.exp(term, out=term)))
+        mean = compute_row_sum(xp.multiply(term, z, out=term)) / total
+        variance = compute_row_sum(xp.multiply(term, z, out=term)) / total - mean * mean
+        yield rows, xp.log(total) - beta * label, mean - label, variance
 
 
-def _subtract_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
+def _subtract_top(block: Any, y: Any) -> tuple[Any, Any]:
     """Return the logits minus the largest of their row, and those of the labels."""
+    xp, place = get_back_end(block)
     with np.errstate(over="ignore"):
         z = block - compute_row_max(block)[:, None]
-    np.maximum(z, z.dtype.type(_LOWEST), out=z)
-    return z, z[np.arange(len(z)), y].astype(np.float64)
+    xp.clip(z, _LOWEST, None, out=z)
+    return z, as_float64(z[place(np.arange(len(z))), y])
 
 
 def _is_every_label_on_top(logits: NDArray, y: NDArray) -> bool:
@@ -223,23 +225,23 @@ def _is_every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     return varied
 
 
-def compute_margins(logits: NDArray) -> NDArray[np.float64]:
+def compute_margins(logits: Any) -> Any:
     """Return by how much the largest logit of every row is above the second-largest."""
-    margins = np.empty(len(logits))
-    for rows, block in iter_blocks(logits):
+    xp, _ = get_back_end(logits)
+    margins = []
+    for _, block in iter_blocks(logits, on_device=True):
         first, second = compute_row_top_two(block)
         # A single option cannot be wrong.
-        second = np.where(np.isneginf(second), first, second)
-        margins[rows] = first.astype(np.float64) - second
-    return margins
+        second = xp.where(second == -xp.inf, first, second)
+        margins.append(as_float64(first) - second)
+    return xp.concatenate(margins)
 
 
-def _compute_chance(logits: NDArray) -> NDArray[np.float64]:
+def _compute_chance(logits: Any) -> Any:
     """Return the uniform probability over the options that exist, whose logit is not -inf."""
-    n_options = np.full(len(logits), logits.shape[1], dtype=np.float64)
-    for rows, block in iter_blocks(logits):
-        n_options[rows] -= np.count_nonzero(np.isneginf(block), axis=1)
-    return 1 / n_options
+    xp, _ = get_back_end(logits)
+    n_options = [(block != -xp.inf).sum(1) for _, block in iter_blocks(logits, on_device=True)]
+    return 1 / as_float64(xp.concatenate(n_options))
 
 
 class TemperatureProblem:
@@ -462,51 +464,50 @@ class TemperatureSums(NamedTuple):
 
 
 def compute_temperature_sums(
-    logits: NDArray,
-    y: NDArray,
-    weight: NDArray,
+    logits: Any,
+    y: Any,
+    weight: Any,
     beta: float,
     w: float | None,
     n: float,
     pseudo_errors: float,
-) -> NDArray[np.float64]:
-    """Return the :class:`TemperatureSums` of some samples; all samples together weigh n."""
-    terms = np.empty((3, len(y)))
-    for rows, *found in label_terms(logits, y, beta):
-        terms[:, rows] = found
+) -> Any:
+    """Return the :class:`TemperatureSums` of some samples; all samples together weigh n.
+
+    They are one array, or a tensor where the samples are on an accelerator.
+    """
+    xp, place = get_back_end(logits)
+    logits = logits if xp is np else find_accelerated(logits)
+    terms = xp.concatenate([xp.stack(found) for _, *found in label_terms(logits, y, beta)], 1)
     margins, (by_beta, twice) = compute_margins(logits), terms[1:]
+    sums = place(np.zeros(len(TemperatureSums._fields)))
     if w is None:
-        sums = TemperatureSums(*(terms @ weight).tolist())
+        sums[:3] = terms @ weight
     else:
-        of_label, chance = np.exp(-terms[0]), _compute_chance(logits)
+        of_label, chance = xp.exp(-terms[0]), _compute_chance(logits)
         mixed = (1 - w) * of_label + w * chance
         r, gain = (1 - w) * of_label / mixed, (of_label - chance) / mixed
         variance = r * (1 - r)
-        sums = TemperatureSums(
-            loss=-float(weight @ np.log(mixed)),
-            slope=float(weight @ (r * by_beta)),
-            curvature=float(weight @ (r * twice - variance * by_beta**2)),
-            by_weight=float(weight @ gain),
-            twice_by_weight=float(weight @ gain**2),
-            mixed=-float(weight @ (variance * by_beta)) / (w * (1 - w)),
+        of_samples = TemperatureSums(
+            loss=-xp.log(mixed),
+            slope=r * by_beta,
+            curvature=r * twice - variance * by_beta**2,
+            by_weight=gain,
+            twice_by_weight=gain**2,
+            mixed=-variance * by_beta / (w * (1 - w)),
         )
+        sums[:6] = xp.stack(of_samples[:6]) @ weight
     # The log-loss of the runner-up against the top, log(1 + exp(beta margin)), of the
     # pseudo-errors.
     pseudo = pseudo_errors * weight / max(n, 10.0)
-    wrong = 1 / (1 + np.exp(-np.minimum(beta * margins, 700)))
-    n_below_top = n_varied = 0
-    for rows, block in iter_blocks(logits):
+    wrong = 1 / (1 + xp.exp(-(beta * margins).clip(max=700)))
+    loss = xp.logaddexp(0 * margins, beta * margins)
+    sums[:3] += xp.stack([loss, wrong * margins, wrong * (1 - wrong) * margins**2]) @ pseudo
+    for rows, block in iter_blocks(logits, on_device=True):
         z, label = _subtract_top(block, y[rows])
-        n_below_top += int(np.count_nonzero(label < 0))
-        n_varied += int(np.any(z < 0, axis=1).sum())
-    sums = sums._replace(
-        loss=sums.loss + float(pseudo @ np.logaddexp(0, beta * margins)),
-        slope=sums.slope + float(pseudo @ (wrong * margins)),
-        curvature=sums.curvature + float(pseudo @ (wrong * (1 - wrong) * margins**2)),
-        n_below_top=float(n_below_top),
-        n_varied=float(n_varied),
-    )
-    return np.array([*sums])
+        sums[6] += (label < 0).sum()
+        sums[7] += (z < 0).any(1).sum()
+    return sums
 
 
 def fit_temperature_by_sums(

@@ -25,9 +25,9 @@ from ..utils._arrays import (
     keep_index,
     reword,
 )
-from ..utils._backends import align_chunks, by_chunks, send_chunks_to
+from ..utils._backends import align_chunks, by_chunks, find_accelerated, send_chunks_to
 from ..utils._compat import StrOptions, _check_feature_names_in, _fit_context, _num_samples
-from ..utils._estimators import PredictByProba, VersionMixin, validate_data
+from ..utils._estimators import PredictByProba, VersionMixin, validate_data, validate_rows
 from ..utils._labels import (
     check_class_labels,
     check_column_labels,
@@ -49,7 +49,14 @@ from ..utils._proba import (
     holds_proba,
     match_soft_labels,
 )
-from ._dask import ScoresInChunks, count_weights
+from ._dask import (
+    DEVICE_SAMPLE_SIZE,
+    ScoresInChunks,
+    ScoresOnDevice,
+    count_weights,
+    find_range,
+    find_smallest_positive,
+)
 from ._json import PlainMixin
 
 _FORMAT = "skcalib.calibrator 2"
@@ -220,6 +227,8 @@ class PostHocCalibrator(
         """
         if groups is not None:
             groups = encode_groups(groups, _num_samples(X))[1]
+        if self._is_summed_on_device(X, y):
+            return self._check_and_fit_on_device(X, y, sample_weight)
         return self._check_and_fit(X, y, sample_weight, groups)
 
     @by_chunks
@@ -450,10 +459,7 @@ class PostHocCalibrator(
         scores = self._read_scores(X, reset=True)
         # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
         if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
-            warn(
-                'X holds probabilities, rows in [0, 1] that sum to 1, but input="logits"; pass '
-                f'{type(self).__name__}(input="proba") to use them as probabilities.'
-            )
+            self._warn_of_proba()
         self.classes_, codes = self._read_labels(y, scores)
         with name_argument("X", "y"):
             check_consistent_length(scores, codes)
@@ -485,6 +491,13 @@ class PostHocCalibrator(
         more = {"groups": groups} if self._has_folds else {}
         self._fit(scores, codes, weight, **more)
         return self
+
+    def _warn_of_proba(self) -> None:
+        """Warn of probabilities that are read as logits."""
+        warn(
+            'X holds probabilities, rows in [0, 1] that sum to 1, but input="logits"; pass '
+            f'{type(self).__name__}(input="proba") to use them as probabilities.'
+        )
 
     def _warn_of_order(
         self, X: Any, y: Any, scores: NDArray, codes: NDArray, rows: slice | NDArray[np.intp]
@@ -554,9 +567,50 @@ class PostHocCalibrator(
         self._fit_chunks(data)
         return self
 
-    def _fit_chunks(self, data: ScoresInChunks) -> None:
-        """Learn from scores in chunks, by sums over them."""
+    def _fit_chunks(self, data: Any) -> None:
+        """Learn by sums over :class:`ScoresInChunks` or :class:`ScoresOnDevice`."""
         raise NotImplementedError
+
+    def _sums_on_device(self) -> bool:
+        """Return whether the sums of `_fit_chunks` can be taken on an accelerator."""
+        return False
+
+    def _is_summed_on_device(self, X: Any, y: Any) -> bool:
+        """Return whether X is fitted where it lies: many finite logits or probabilities there.
+
+        With few samples, what is read on the host to start the search would be all of them.
+        """
+        if not self._sums_on_device() or self.input == "scores" or is_soft(y):
+            return False
+        rows = find_accelerated(X)
+        if rows is None or rows.shape[1] < 2 or len(rows) < 3 * DEVICE_SAMPLE_SIZE:
+            return False
+        return bool(np.isfinite(find_range(rows)).all())  # infinite: an option is missing
+
+    def _check_and_fit_on_device(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Check and fit where X is on an accelerator; warn of what a sample of it shows."""
+        rows = validate_rows(self, X, ensure_all_finite=False)
+        if self.input == "proba":
+            check_values(rows, name="X")
+        else:
+            _check_size(float(np.abs(find_range(rows)).max()))
+        self.classes_, codes = self._read_labels(y, rows)
+        with name_argument("X", "y"):
+            check_consistent_length(codes, rows)
+        weight = average_to_one(check_weights(sample_weight, len(rows)))
+        self.unit_ = 1.0
+        data = ScoresOnDevice(self, rows, codes, weight)
+        scores, some, of_some = data.sample()
+        independent = draw_independent_rows(len(scores), None, of_some)
+        if self.input == "logits" and holds_proba(scores):
+            self._warn_of_proba()
+        self._warn_of_order(scores, some, scores, some, independent)
+        if self.classes is not None:
+            self._warn_of_absent(scores, codes, independent)
+        if self.input == "proba":
+            self._zero = _limit_zero(find_smallest_positive(data.scores))
+        self._fit_chunks(data)
+        return self
 
     def _is_readable(self, X: Any, reset: bool) -> bool:
         """Return whether X is an array that may be read as it is.
@@ -588,11 +642,7 @@ class PostHocCalibrator(
             largest = max(
                 float(scores.max()), -float(scores.min(where=scores > -np.inf, initial=0))
             )
-            if largest > _LARGEST_LOGIT:
-                raise ValueError(
-                    f"X must hold logits of at most {_LARGEST_LOGIT:g}, got {largest:g}; "
-                    'input="scores" takes scores of any unit.'
-                )
+            _check_size(largest)
         return scores
 
     def _validate_scores(self, X: Any, reset: bool) -> NDArray:
@@ -663,6 +713,8 @@ class PostHocCalibrator(
                 return scores
             # softmax((0, z)) = (expit(-z), expit(z)).
             return np.hstack([np.zeros_like(scores), scores])
+        if not isinstance(scores, np.ndarray):  # a block on an accelerator
+            return scores.clip(min=self._zero).log()
         logits = np.maximum(self._as_proba(scores), scores.dtype.type(self._zero))
         return np.log(logits, out=logits)
 
@@ -701,10 +753,24 @@ def as_proba_of(scores: NDArray, *, logits: bool) -> NDArray:
     return expit(scores) if scores.ndim == 1 else softmax(scores, axis=1)
 
 
+def _check_size(largest: float) -> None:
+    """Raise if the largest logit is none."""
+    if largest > _LARGEST_LOGIT:
+        raise ValueError(
+            f"X must hold logits of at most {_LARGEST_LOGIT:g}, got {largest:g}; "
+            'input="scores" takes scores of any unit.'
+        )
+
+
 def _find_zero(calibrator: PostHocCalibrator, scores: NDArray, *_: Any) -> float:
-    """Return what a probability of 0 counts as: `SMALLEST`, or less if others are smaller."""
+    """Return what a probability of 0 counts as, see :func:`_limit_zero`."""
     proba = calibrator._as_proba(scores)
-    return max(float(proba.min(where=proba > 0, initial=SMALLEST)), SMALLEST_BUT_0)
+    return _limit_zero(float(proba.min(where=proba > 0, initial=SMALLEST)))
+
+
+def _limit_zero(smallest: float) -> float:
+    """Return what a probability of 0 counts as: `SMALLEST`, or less if others are smaller."""
+    return min(max(smallest, SMALLEST_BUT_0), SMALLEST)
 
 
 def _check_options(scores: NDArray, codes: NDArray[np.intp] | None) -> None:

@@ -1,4 +1,4 @@
-"""Scores in chunks of a dask array: each is read and summed by itself."""
+"""Scores in chunks of a dask array, or on an accelerator: read and summed where they are."""
 
 from __future__ import annotations
 
@@ -11,11 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..utils._arrays import check_weights
-from ..utils._backends import InMemory, find_distinct_labels, reduce_chunks
+from ..utils._backends import (
+    InMemory,
+    TensorRows,
+    find_distinct_labels,
+    get_back_end,
+    reduce_chunks,
+    to_host,
+)
 from ..utils._labels import as_labels, encode
+from ..utils._numeric import iter_blocks
 
 # Size of the sample in memory with which a search over all chunks starts.
 _SAMPLE_SIZE = 2**17
+# The same of scores on an accelerator: what a search in memory starts with.
+DEVICE_SAMPLE_SIZE = 2**11
 Samples = tuple[NDArray, NDArray, NDArray]  # scores, columns of the labels, weights
 
 
@@ -57,9 +67,57 @@ class ScoresInChunks(NamedTuple):
         return _read(self.calibrator, self.scale, *(take_every(array, stride) for array in arrays))
 
 
-def sum_weights(calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray) -> float:
+class ScoresOnDevice:
+    """The same of scores on an accelerator, the columns of their labels, and weights or None."""
+
+    def __init__(
+        self,
+        calibrator: Any,
+        scores: TensorRows,
+        y: NDArray[np.intp],
+        weight: NDArray[np.float64] | None,
+    ) -> None:
+        _, place = get_back_end(scores)
+        if weight is None:
+            weight = np.ones(len(y))
+        elif not weight.all():
+            used = np.flatnonzero(weight)
+            scores, y, weight = TensorRows(scores.tensor[place(used)]), y[used], weight[used]
+        self.calibrator, self.scores = calibrator, scores
+        self.y, self.weight = place(y), place(weight)
+        some = slice(None, None, max(1, len(y) // DEVICE_SAMPLE_SIZE))
+        self._sample = to_host(scores[some]), y[some], weight[some]
+
+    def sum(self, of_samples: Callable[..., Any], *state: Any) -> Any:
+        """Return the sum over blocks of ``of_samples(calibrator, scores, y, weight, *state)``."""
+        found = [
+            of_samples(self.calibrator, block, self.y[rows], self.weight[rows], *state)
+            for rows, block in iter_blocks(self.scores, on_device=True)
+        ]
+        return to_host(sum(found))
+
+    def sample(self) -> Samples:
+        """Return every k-th sample in memory."""
+        return self._sample
+
+
+def find_range(rows: TensorRows) -> NDArray[Any]:
+    """Return the least and the largest of all values, NaN if one is."""
+    torch, _ = get_back_end(rows)
+    return to_host(torch.stack(rows.tensor.aminmax()))
+
+
+def find_smallest_positive(rows: TensorRows) -> float:
+    """Return the smallest value above 0, infinity if there is none."""
+    torch, _ = get_back_end(rows)
+    blocks = (block for _, block in iter_blocks(rows, on_device=True))
+    smallest = [torch.where(block > 0, block, torch.inf).min() for block in blocks]
+    return float(torch.stack(smallest).min())
+
+
+def sum_weights(calibrator: Any, scores: Any, y: Any, weight: Any) -> Any:
     """Return the sum of the weights."""
-    return float(weight.sum())
+    return weight.sum()
 
 
 def count_weights(

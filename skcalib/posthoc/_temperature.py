@@ -41,7 +41,7 @@ from ._base import (
     make_mixture_formula,
     mix_with_uniform,
 )
-from ._dask import Samples, ScoresInChunks, sum_weights
+from ._dask import Samples, ScoresInChunks, ScoresOnDevice, sum_weights
 
 # Temperature scaling, and the base of calibrators that apply another map after it.
 #
@@ -347,7 +347,10 @@ class TemperatureScaling(AfterTemperature):
             return find_bounds(logits, sample_weight)
         return _check_bounds(self.bounds)
 
-    def _fit_chunks(self, data: ScoresInChunks) -> None:
+    def _sums_on_device(self) -> bool:
+        return self._minimizes_log_loss()
+
+    def _fit_chunks(self, data: ScoresInChunks | ScoresOnDevice) -> None:
         if not self._minimizes_log_loss():
             raise ValueError(
                 f"criterion must be 'log_loss' where X is a dask array, got {self.criterion!r}."
@@ -385,10 +388,14 @@ class TemperatureScaling(AfterTemperature):
 
 
 def fit_temperature_in_chunks(
-    data: ScoresInChunks, sample: Samples, bounds: tuple[float, float], *, mix_uniform: bool
+    data: ScoresInChunks | ScoresOnDevice,
+    sample: Samples,
+    bounds: tuple[float, float],
+    *,
+    mix_uniform: bool,
 ) -> TemperatureFit:
     """Return the temperature of all samples, and the weight of the uniform component."""
-    n, pseudo_errors = data.sum(sum_weights), float(mix_uniform)
+    n, pseudo_errors = float(data.sum(sum_weights)), float(mix_uniform)
     scores, y, weight = sample
     start = fit_temperature(
         data.calibrator._as_logits(scores),
@@ -406,8 +413,8 @@ def fit_temperature_in_chunks(
 
 
 def _sum_chunk(
-    calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray, *state: Any
-) -> NDArray[np.float64]:
+    calibrator: PostHocCalibrator, scores: Any, y: Any, weight: Any, *state: Any
+) -> Any:
     return compute_temperature_sums(calibrator._as_logits(scores), y, weight, *state)
 
 
