@@ -10,12 +10,14 @@ import numpy as np
 import skorch.dataset
 import torch
 from numpy.typing import NDArray
+from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, EpochScoring
 from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import DataLoader
 
 from ..metrics._registry import AnyMetric, find_metric, get_metric
+from ..utils._compat import predict_nonlinearity
 from ..utils._estimators import has_argument
 from ._components import get_first_output
 from ._loop import TrainingLoop
@@ -412,10 +414,19 @@ class CalibrationScoring(EpochScoring):
         value : float
             The metric.
         """
-        label, proba = net._encoded(y), net.predict_proba(X)
+        label, (metric, given) = net._encoded(y), self._unwrapped()
+        own = type(net).predict_proba is not NeuralNetClassifier.predict_proba
+        # Another function may read arrays alone.
+        proba = net.predict_proba(X) if own or not find_metric(metric) else _predict(net, X)
         columns = np.arange(len(net.classes_))  # a class may be missing among these samples
-        metric, given = self._unwrapped()
         options = {"labels": columns, "n_bins": self.n_bins, "strategy": self.strategy}
         options["norm"] = self.norm
         taken = {key: value for key, value in options.items() if has_argument(metric, key)}
         return float(metric(label, proba, **(taken | given)))
+
+
+def _predict(net: Any, X: Any) -> Tensor:
+    """Return what `predict_proba` does, as a tensor on the device of the net."""
+    nonlinearity = predict_nonlinearity(net)
+    outputs = net.forward_iter(X, device=net.device)
+    return torch.cat([nonlinearity(get_first_output(z)).detach() for z in outputs])

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from skorch.callbacks import Checkpoint, EarlyStopping
 
+from skcalib import metrics
 from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationScoring
 
 X, Y = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
@@ -49,6 +50,38 @@ def test_records_the_error_of_the_held_out_samples(labels, use_caching):
     expected = naive_ece(columns, net.predict_proba(X[120:]), 7)
     np.testing.assert_allclose(net.history[-1, "valid_ece"], expected, rtol=1e-4)
     assert len(net.history[:, "valid_ece_best"]) == 4
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "expected_calibration_error",
+        "classwise_calibration_error",
+        "refined_log_loss",
+        "area_under_risk_coverage",
+    ],
+)
+def test_probabilities_stay_on_the_device(device, trips, name):
+    scoring = CalibrationScoring(metric=name).initialize()
+    net = make_net(device=device, batch_size=50, max_epochs=1).fit(X, Y)
+    del trips[:]
+    found = scoring.scoring(net, X, Y)
+    assert max(trips) <= 2 * len(X)  # of three classes
+    proba = net.predict_proba(X).astype(np.float64)
+    assert found == pytest.approx(getattr(metrics, name)(Y, proba), rel=1e-5)
+
+
+def test_probabilities_of_the_users_own_are_scored():
+    class Uniform(CalibratedNetClassifier):
+        def predict_proba(self, X):
+            return np.full((len(X), 3), 1 / 3)
+
+    net = Uniform(MLP, max_epochs=1, random_state=0, train_split=None).fit(X, Y)
+    scoring = CalibrationScoring(metric="brier").initialize()
+    assert scoring.scoring(net, X, Y) == pytest.approx(2 / 3)
+    plain = make_net(max_epochs=1).fit(X, Y)
+    own = CalibrationScoring(metric=lambda y, proba: proba.std(axis=0, ddof=1).sum()).initialize()
+    assert own.scoring(plain, X, Y) == pytest.approx(plain.predict_proba(X).std(0, ddof=1).sum())
 
 
 @pytest.mark.slow
