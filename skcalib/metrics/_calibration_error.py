@@ -160,11 +160,32 @@ def compute_bins(predictions: Predictions, *, n_bins: int, strategy: str) -> Bin
 
 def sum_bins(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of weight, confidence and correctness between the edges, (3, n_bins)."""
+    if not isinstance(predictions.proba, np.ndarray):
+        return _sum_top_label_on_device(predictions, edges)
     sums = np.zeros((3, len(edges) - 1))
     for rows, confidence, correct in iter_top_label(predictions):
         weight = None if predictions.weight is None else predictions.weight[rows]
         sums += bin_sums(confidence, correct, weight, edges)
     return sums
+
+
+def _sum_top_label_on_device(
+    predictions: Predictions, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what `sum_bins` does; only the sums leave the device."""
+    proba = predictions.proba
+    torch, move = get_back_end(proba)
+    limits = move(find_limits(edges, _find_dtype_there(proba)))
+    sums = torch.zeros((3, len(edges) - 1), dtype=torch.float64, device=proba.device)
+    for rows, block in iter_proba_blocks(proba, on_device=True):
+        confidence, top = block.max(dim=1)  # the first of ties, as of an array
+        truth = move(predictions.truth[rows])
+        correct = truth.gather(1, top[:, None])[:, 0] if predictions.is_soft else truth == top
+        of_row = np.ones(len(block)) if predictions.weight is None else predictions.weight[rows]
+        weight = move(of_row)
+        parts = torch.stack([weight, weight * confidence, weight * correct])
+        sums.index_add_(1, torch.bucketize(confidence, limits), parts)
+    return to_host(sums)
 
 
 def compute_residual_norm(sums: NDArray[np.float64], norm: str) -> Any:

@@ -362,24 +362,23 @@ register_losses(sklearn.metrics.log_loss, _log_losses_of_scikit_learn)
 register_losses(sklearn.metrics.brier_score_loss, _compute_brier_scores_of_scikit_learn)
 
 
-def compute_losses_of_truth(
-    of_label: NDArray[np.float64], truth: NDArray[Any]
-) -> NDArray[np.float64]:
+def compute_losses_of_truth(of_label: Any, truth: NDArray[Any]) -> Any:
     """Return the losses (n,) under the given labels; of soft labels, their weighted means."""
     _, place = get_back_end(of_label)
     if truth.ndim == 2:
-        return to_host((of_label * place(truth)).sum(1))
-    return to_host(of_label[place(np.arange(len(truth))), place(truth)])
+        return (of_label * place(truth)).sum(1)
+    return of_label[place(np.arange(len(truth))), place(truth)]
 
 
 def sum_losses(predictions: Predictions, losses: LossesOfLabels) -> float:
     """Return the weighted sum of the losses of all samples, and check their probabilities."""
     total = 0.0
     for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
+        _, place = get_back_end(block)
         found = compute_losses_of_truth(losses(block), predictions.truth[rows])
-        weight = None if predictions.weight is None else predictions.weight[rows]
-        total += float(found.sum() if weight is None else weight @ found)
-    return total
+        weight = None if predictions.weight is None else place(predictions.weight[rows])
+        total += found.sum() if weight is None else weight @ found
+    return float(total)
 
 
 def _compute_mean_loss(
