@@ -33,6 +33,7 @@ from torch.nn import functional
 from skcalib import losses, metrics, nets
 from skcalib.difficulty import KNNScorer, PredictionDepthScorer, RMDScorer
 from skcalib.embeddings import LayerEmbedder, TimmEmbedder
+from skcalib.posthoc import TemperatureScaling
 from skcalib.selection import MaxEntropySelector
 from skcalib.utils import _backends
 
@@ -41,6 +42,7 @@ from ._tables import simple_table
 RESULTS = Path(__file__).with_name("cuda_results.json")
 PAGE = RESULTS.parent.parent / "docs/measured/cuda.inc"
 HOST_SAMPLES = 2000  # compared with the host
+TEMPERATURE_SAMPLES = 8000  # the same for a temperature, which fewer samples fit on the host
 
 
 class Case(NamedTuple):
@@ -73,6 +75,12 @@ def rmd(device: str, n_samples: int, n_features: int, n_classes: int) -> Iterato
     apart = np.abs(scorer.difficulty(X[:HOST_SAMPLES], part_labels) - expected).max()
     error = float(apart / np.std(expected))
     yield Case("RMD fit", lambda: RMDScorer().fit(X, labels), lambda: X.T @ X)
+    updated, one = copy.deepcopy(scorer), (X[:1], labels[:1])
+    covariance = (X.T @ X / len(X)).double()
+    yield Case(
+        "RMD covariances decomposed", lambda: updated.partial_fit(*one).difficulty(*one),
+        lambda: torch.linalg.eigh(covariance),
+    )  # fmt: skip
     yield Case(
         "RMD difficulty(X, y)", lambda: scorer.difficulty(X, labels), lambda: X @ square, error,
         n_samples, lambda: scorer.difficulty(part, part_labels), len(part),
@@ -156,6 +164,19 @@ def of_probabilities(device: str, n_samples: int, n_classes: int) -> Iterator[Ca
         expected = metric(part_labels, part.cpu().numpy())
         error = abs(float(metric(part_labels, part) - expected))
         yield Case(name, lambda m=metric: m(labels, proba), lambda: proba.max(1), error)
+    by_weight = partial(metrics.classwise_calibration_error, strategy="quantile")
+    tenth = proba[: n_samples // 10]
+    sorts = lambda: [columns.sort() for columns in tenth.T.split(64)]
+    error = abs(by_weight(part_labels, part) - by_weight(part_labels, part.cpu().numpy()))
+    yield Case(
+        "class-wise error, bins of equal weight", lambda: by_weight(labels[: len(tenth)], tenth),
+        sorts, error,
+    )  # fmt: skip
+    calibrator = TemperatureScaling(input="proba", mix_uniform=True)
+    fitted = lambda scores, y: calibrator.fit(scores, y).temperature_
+    some, of_some = proba[:TEMPERATURE_SAMPLES], labels[:TEMPERATURE_SAMPLES]
+    error = abs(fitted(some, of_some) / fitted(some.cpu().numpy(), of_some) - 1)
+    yield Case("TemperatureScaling.fit", lambda: fitted(proba, labels), proba.log, error)
     entropy = partial(metrics.predictive_entropy, proba)
     yield Case("predictive_entropy", entropy, lambda: proba.sum(1))
 
@@ -249,7 +270,7 @@ SIZES: dict[Callable[..., Iterator[Case]], dict[str, tuple[int, int]]] = {
     neighbors: {"n_samples": (200_000, 500), "n_queries": (20_000, 100), "n_features": (512, 40)},
     depth: {"n_samples": (50_000, 500), "n_queries": (10_000, 100), "n_features": (1024, 40),
             "n_classes": (100, 4)},
-    of_probabilities: {"n_samples": (2_000_000, 2000), "n_classes": (1000, 40)},
+    of_probabilities: {"n_samples": (2_000_000, 8000), "n_classes": (1000, 40)},
     training_steps: {"batch": (4096, 64), "n_features": (1024, 16), "n_classes": (1000, 5)},
     epochs: {"n_samples": (200_000, 512), "n_features": (256, 8), "n_classes": (100, 3),
              "batch": (512, 128)},

@@ -24,7 +24,8 @@ def test_every_line_has_a_bound_and_agrees_with_the_host(monkeypatch, tmp_path):
     names = " ".join(figure["name"] for figure in result["figures"])
     for part in (
         "RMD fit", "KNNScorer", "PredictionDepthScorer.difficulty", "expected_calibration_error",
-        "CalibrationAccumulator", "BrierLoss", "epoch, mixup", "adversarial_input_margin",
+        "CalibrationAccumulator", "RMD covariances decomposed", "bins of equal weight",
+        "TemperatureScaling.fit", "BrierLoss", "epoch, mixup", "adversarial_input_margin",
         "TimmEmbedder", "LayerEmbedder, host arrays",
     ):  # fmt: skip
         assert part in names
