@@ -412,6 +412,7 @@ _MOST_ROUNDS = 30
 _MOST_STEPS, _MOST_HALVES, _LEAST_GAIN = 100, 30, 1e-11
 _SURELY_LOWER, _FARTHEST = 1.79, 30.0
 _RIDGE, _TINY = 1e-12, 1e-300
+_LARGEST_EXPONENT = 700.0  # of a float64
 _ELEMENTS = 2**15  # of a batch of classes
 _TOLERANCE = 1e-5
 # Largest slope at the start of a search, by a standard deviation of the column.
@@ -644,10 +645,12 @@ def _minimize_logistic_losses(
     free, bounded, diagonal = ~slopes | varied, slopes & varied, np.arange(theta.shape[1])
     active, margin = np.arange(len(theta)), _compute_products(theta, rows)
     for _ in range(_MOST_STEPS):
-        wrong = expit(-margin)
+        wrong = 1 / (1 + np.exp(np.minimum(margin, _LARGEST_EXPONENT)))  # faster than expit
         weight = fraction * wrong
-        gradient = -(rows @ weight[:, :, np.newaxis])[:, :, 0]
-        curvature = (rows * (weight * (1 - wrong))[:, np.newaxis]) @ rows.transpose(0, 2, 1)
+        gradient = -_compute_sums(rows, weight)
+        weight *= 1 - wrong
+        # Vector by vector: matrix products are slow where one side is short.
+        curvature = _compute_sums(rows[:, np.newaxis], rows * weight[:, np.newaxis])
         # The ridge keeps it invertible where rows are alike.
         trace = np.trace(curvature, axis1=1, axis2=2)
         curvature[:, diagonal, diagonal] += _RIDGE * trace[:, np.newaxis] + _TINY
@@ -655,7 +658,7 @@ def _minimize_logistic_losses(
             gradient, curvature, theta[active], free[active], bounded[active]
         )
         change = _compute_products(step, rows)
-        farthest = np.maximum(change.max(axis=1), -change.min(axis=1))
+        farthest = np.abs(change).max(axis=1)
         gain = -(gradient * step).sum(axis=1)
         far = np.flatnonzero(farthest > _SURELY_LOWER)
         if len(far):
@@ -673,6 +676,11 @@ def _minimize_logistic_losses(
     return theta
 
 
+def _compute_sums(rows: NDArray, weight: NDArray) -> NDArray[np.float64]:
+    """Return the weighted sums of rows (..., n_rows, n_samples), for weights (..., n_samples)."""
+    return (rows @ weight[..., np.newaxis])[..., 0]
+
+
 def _compute_products(theta: NDArray, rows: NDArray) -> NDArray[np.float64]:
     """Return theta @ rows of every map."""
     return (theta[:, np.newaxis] @ rows)[:, 0]
@@ -685,7 +693,7 @@ def _shorten_steps(
 
     def compute_losses(margin: NDArray) -> NDArray[np.float64]:
         # log(1 + exp(-margin)), by functions that are faster than logaddexp.
-        return (np.maximum(-margin, 0) - np.log(expit(np.abs(margin)))) @ fraction
+        return (np.log(1 + np.exp(-np.abs(margin))) - np.minimum(margin, 0)) @ fraction
 
     # Where all margins are far from 0, the curvature is none, and the step without an end.
     size = np.minimum(1.0, (_FARTHEST + np.abs(margin).max(axis=1)) / farthest)[:, np.newaxis]
