@@ -721,7 +721,8 @@ def _find_steps_within_bounds(
     parts = gradient, curvature, theta, free, bounded
     gradient, curvature, theta, free, bounded = (part[outside] for part in parts)
     # (n_choices, n_maps, n_parameters): which parameters end at 0, and what is left to move.
-    choices = np.array([*product([False, True], repeat=theta.shape[1])])[:, np.newaxis]
+    ends = [(False, True) if some else (False,) for some in bounded.any(axis=0)]
+    choices = np.array([*product(*ends)])[:, np.newaxis]
     at_bound = choices & bounded
     moves = free & ~at_bound
     tried = np.where(at_bound, -theta, 0.0)
