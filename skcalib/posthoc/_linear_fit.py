@@ -37,7 +37,7 @@ _LEAST_CHANGE_OF_WEIGHT, _LEAST_CURVATURE = 1e-5, 0.1
 # Added to the Hessian, relative to its mean diagonal: it is 0 for a class that is never likely.
 _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
-# Memory: the search holds about ten matrices of theta's size, 1.3 GB at this many entries.
+# Memory: a search in float64 holds about eight matrices of theta's size, 1.1 GB at this many.
 _MOST_ENTRIES = 2**24
 # Numbers in a block, in float64 with its intermediate results in cache; for speed and memory.
 FIT_BLOCK = 2**16
@@ -61,23 +61,42 @@ class Ridge(NamedTuple):
     off_diagonal: float = 1.0
     intercept: float = 1.0
 
-    def of_entries(self, k: int, n: float, *, vector: bool) -> NDArray[np.float64]:
-        """Return the factor of every squared entry of theta that is added to the mean log-loss.
+    def of_entries(self, k: int, n: float, *, vector: bool) -> _Penalty:
+        """Return the penalty of theta, for k classes and samples of total weight n.
 
-        For k classes and samples of total weight n: k / n on the diagonal and the intercepts,
-        k (k - 1) / n off the diagonal, where there are k - 1 times as many entries.
+        The factors are k / n on the diagonal and for the intercepts, k (k - 1) / n off the
+        diagonal, where there are k - 1 times as many entries.
         """
         if not vector and k * (k + 1) > _MOST_ENTRIES:
             raise ValueError(
                 f"X must have fewer columns for a matrix, which has {k * (k + 1):,} parameters "
                 f"for {k:,} classes: use StructuredVectorScaling or TemperatureScaling."
             )
-        if vector:
-            return np.tile([self.diagonal, self.intercept], (k, 1)) * k / n
-        penalty = np.full((k, k + 1), self.off_diagonal * k * (k - 1) / n)
-        np.fill_diagonal(penalty, self.diagonal * k / n)
-        penalty[:, k] = self.intercept * k / n
-        return penalty
+        diagonal, intercept = self.diagonal * k / n, self.intercept * k / n
+        return _Penalty(diagonal, self.off_diagonal * k * (k - 1) / n, intercept, vector)
+
+
+class _Penalty(NamedTuple):
+    """Factors of the squared entries of theta that are added to the mean log-loss."""
+
+    diagonal: float
+    off_diagonal: float
+    intercept: float
+    vector: bool
+
+    def fill_gradient(self, theta: NDArray, out: NDArray) -> NDArray:
+        """Fill an array with the gradient in theta, and return it."""
+        if self.vector:
+            return np.multiply(theta, (2 * self.diagonal, 2 * self.intercept), out=out)
+        diagonal = np.arange(len(theta))
+        np.multiply(theta, 2 * self.off_diagonal, out=out)
+        out[diagonal, diagonal] = 2 * self.diagonal * theta[diagonal, diagonal]
+        out[:, -1] = 2 * self.intercept * theta[:, -1]
+        return out
+
+    def at(self, theta: NDArray) -> float:
+        gradient = self.fill_gradient(theta, np.empty_like(theta))
+        return 0.5 * float(np.vdot(gradient, theta))
 
 
 def fit_linear(
@@ -133,7 +152,9 @@ def _make_fit(
     theta: NDArray, uniform_weight: float | None, n_iter: int, vector: bool
 ) -> LinearFit:
     k = len(theta)
-    slopes = 1 + theta[:, 0] if vector else np.eye(k) + theta[:, :k]
+    slopes = 1 + theta[:, 0] if vector else theta[:, :k].copy()
+    if not vector:
+        slopes[np.diag_indices(k)] += 1
     # A softmax is invariant to a shift of all intercepts.
     intercept = theta[:, -1] - theta[:, -1].mean()
     return LinearFit(slopes, intercept, uniform_weight or 0.0, max(1, n_iter))
@@ -151,10 +172,8 @@ def _minimize(
     state = problem.at(theta, uniform_weight)
     while n_iter < max_iter and gain > least_gain and length > _SHORTEST_STEP:
         n_iter += 1
-        gradient = problem.gradient(theta, state)
-        step = problem.solve(gradient, state)
-        # Twice the gain that the quadratic approximation predicts.
-        gain, length = float(np.vdot(gradient, step)), 1.0
+        step, gain = problem.solve(problem.gradient(theta, state), state)
+        length = 1.0
         theta -= step
         while length > _SHORTEST_STEP:
             latest = problem.at(theta, state.uniform_weight)
@@ -167,7 +186,7 @@ def _minimize(
             theta += step
         else:
             theta += step
-        del gradient, step  # for memory, of the next ones
+        del step  # for memory, of the next one
     return theta, state.uniform_weight, n_iter, gain
 
 
@@ -223,7 +242,7 @@ def fit_linear_by_sums(
     )
 
     def loss_of(theta: NDArray, w: float | None, sums: LinearSums) -> float:
-        loss = sums.loss / n + float(np.sum(problem.penalty * theta**2))
+        loss = sums.loss / n + problem.penalty.at(theta)
         if w is None:
             return loss
         pseudo = compute_uniform_prior(n)
@@ -253,18 +272,17 @@ def _find_step_by_sums(
     problem: _Problem, theta: NDArray, w: float | None, sums: LinearSums, n: float
 ) -> tuple[NDArray[np.float64], float, float]:
     """Return the steps in theta and in w, and twice the gain that the first one predicts."""
-    gradient = sums.slopes / n + 2 * problem.penalty * theta
+    gradient = problem.penalty.fill_gradient(theta, np.empty_like(theta)) + sums.slopes / n
     state = problem.state_at(theta, w)
-    along = problem.solve(gradient, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
-    gain = float(np.vdot(gradient, along))
+    along, gain = problem.solve(gradient, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
     if w is None:
         return -along, 0.0, gain
     # As w moves by dw, the best theta moves by -across dw.
     mixed = sums.mixed / n
-    across = problem.solve(mixed, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
     slope = sums.by_weight - n * float(np.vdot(mixed, along))
+    across, saved = problem.solve(mixed, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
     # With the sample's Hessian, the difference may be too small or negative.
-    curvature = sums.twice_by_weight - n * float(np.vdot(mixed, across))
+    curvature = sums.twice_by_weight - n * saved
     curvature = max(curvature, _LEAST_CURVATURE * sums.twice_by_weight)
     change = update_uniform_weight(slope, curvature, w, n) - w
     return -along - across * change, change, gain
@@ -299,14 +317,17 @@ class _Problem:
         self.weight, self.n = weight, weight.sum()
         self.fraction = weight / self.n
         self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
-        # For a matrix, a block should have more rows than the matrix itself.
-        step = max(1 if vector else x.shape[1], FIT_BLOCK // x.shape[1])
+        # Products of matrices are fast where no side is short.
+        k = x.shape[1]
+        self.shape = k, 2 if vector else k + 1
+        step = max(1 if vector else k // 4, FIT_BLOCK // k)
         self.blocks = [slice(start, start + step) for start in range(0, len(y), step)]
+        self.parts = [slice(start, start + step) for start in range(0, k, step)]
 
     def at(self, theta: NDArray, w: float | None) -> _State:
         """Return the state at theta and the best weight, searched from w."""
         log_q = self._softmax(theta)
-        penalty = float(np.sum(self.penalty * theta**2))
+        penalty = self.penalty.at(theta)
         if w is None:
             return _State(1.0, None, penalty - float(self.fraction @ log_q))
         q, chance = np.exp(log_q), 1 / len(theta)
@@ -320,17 +341,17 @@ class _Problem:
         """Return sums at the given theta and w, without penalty and prior."""
         log_q = self._softmax(theta)
         if w is None:
-            slopes = self._slopes(self.weight)
+            slopes = self._add_slopes(np.zeros(self.shape), self.weight)
             return LinearSums(-float(self.weight @ log_q), slopes, 0.0, 0.0, np.zeros_like(slopes))
         q, chance = np.exp(log_q), 1 / len(theta)
         mixed = (1 - w) * q + w * chance
         r, gain = (1 - w) * q / mixed, (q - chance) / mixed
         return LinearSums(
             -float(self.weight @ np.log(mixed)),
-            self._slopes(self.weight * r),
+            self._add_slopes(np.zeros(self.shape), self.weight * r),
             float(self.weight @ gain),
             float(self.weight @ gain**2),
-            -self._slopes(self.weight * r * (1 - r)) / (w * (1 - w)),
+            self._add_slopes(np.zeros(self.shape), self.weight * r * (1 - r) / (w * (w - 1))),
         )
 
     def state_at(self, theta: NDArray, w: float | None) -> _State:
@@ -355,13 +376,18 @@ class _Problem:
             log_q[rows] = of_label - np.log(total)
         return log_q
 
-    def gradient(self, theta: NDArray, state: _State) -> NDArray[np.float64]:
-        """Return the gradient in theta (that in w is 0 at the best w)."""
-        return self._slopes(self.fraction * state.r) + 2 * self.penalty * theta
+    def gradient(self, theta: NDArray, state: _State) -> NDArray:
+        """Return the gradient in theta (that in w is 0 at the best w), in the dtype of steps."""
+        total = self.penalty.fill_gradient(theta, np.empty_like(theta))
+        self._add_slopes(total, self.fraction * state.r)
+        return self._narrow(total)
 
-    def _slopes(self, weight: NDArray) -> NDArray[np.float64]:
-        """Return the gradient in theta of the weighted sum of -log p of the labels."""
-        total = np.zeros_like(self.penalty)
+    def _narrow(self, total: NDArray) -> NDArray:
+        """Return an array of theta's shape in the dtype of steps; for a vector it is small."""
+        return total if self.vector else total.astype(self.dtype, copy=False)
+
+    def _add_slopes(self, total: NDArray, weight: NDArray) -> NDArray:
+        """Add the gradient in theta of the weighted sum of -log p of the labels; return it."""
         for rows in self.blocks:
             # By the logits of a sample, it is p less the one-hot label.
             slope = self.proba[rows].astype(np.float64)
@@ -372,8 +398,11 @@ class _Problem:
 
     def solve(
         self, gradient: NDArray, state: _State, *, at_best: bool = True, least: float = _LEAST_GAIN
-    ) -> NDArray[np.float64]:
+    ) -> tuple[NDArray, float]:
         """Return approximately the inverse Hessian times the gradient, by conjugate gradients.
+
+        And their product: twice the gain that the quadratic approximation predicts. The gradient
+        is overwritten.
 
         The Hessian is that of the log-loss at the best weight w for every theta or, without
         `at_best`, at a fixed w. The search stops where it would gain less than `least` / 1000.
@@ -381,38 +410,42 @@ class _Problem:
         r_weight = (self.fraction * state.r).astype(self.dtype)
         product = self._hessian(r_weight, state, at_best)
         diagonal, scale = self._scale(r_weight)
-        solution, residual = np.zeros_like(gradient), gradient.copy()
-        scaled = scale(residual, np.empty_like(gradient))
-        direction, size = scaled.copy(), float(np.vdot(residual, scaled))
+        # For memory, `other` holds one array after the other.
+        residual, solution, other = gradient, np.zeros_like(gradient), np.empty_like(gradient)
+        direction = scale(residual, np.empty_like(gradient))
+        size, gain = float(np.vdot(residual, direction)), 0.0
         # No more precise than the tolerance of the outer loop.
         target = max(size * min(0.5, np.sqrt(size)) ** 2, least / 1000)
         for _ in range(_MOST_CONJUGATE_GRADIENTS):
             if size <= target:
                 break
-            along = product(direction)
+            scaled = np.multiply(direction, diagonal, out=other)
+            least_curvature = _DAMPING * float(np.vdot(scaled, direction))
+            along = product(direction, other)
             curvature = float(np.vdot(direction, along))
-            np.multiply(direction, diagonal, out=scaled)
-            if curvature <= _DAMPING * float(np.vdot(scaled, direction)):
+            if curvature <= least_curvature:
                 # A uniform component can make the Hessian indefinite: stop at negative curvature.
-                return solution if solution.any() else scale(residual, scaled)
+                return (solution, gain) if gain > 0 else (direction, size)
             length = size / curvature
-            solution += np.multiply(direction, length, out=scaled)
+            gain += length * size
             residual -= np.multiply(along, length, out=along)
-            scaled = scale(residual, scaled)
+            solution += np.multiply(direction, length, out=other)
+            scaled = scale(residual, other)
             before, size = size, float(np.vdot(residual, scaled))
             direction *= size / before
             direction += scaled
-        return solution
+        return solution, gain
 
     def _scale(
         self, r_weight: NDArray
-    ) -> tuple[NDArray[np.float64], Callable[[NDArray, NDArray], NDArray]]:
+    ) -> tuple[NDArray, Callable[[NDArray, NDArray], NDArray]]:
         """Return the Hessian's diagonal, and the preconditioner as a function that fills an array.
 
         For a vector, the preconditioner inverts the 2 x 2 block of slope and intercept of every
         class: if the scores are far from 0 on average, the two are nearly collinear.
         """
-        diagonal, cross = 2 * self.penalty, np.zeros(len(self.penalty))
+        diagonal, cross = np.empty(self.shape), np.zeros(self.shape[0])
+        self.penalty.fill_gradient(np.broadcast_to(1.0, self.shape), diagonal)
         for rows in self.blocks:
             x, p = self.x[rows].astype(self.dtype, copy=False), self.proba[rows]
             curvature = r_weight[rows, None] * p * (1 - p)
@@ -421,6 +454,7 @@ class _Problem:
                 cross += (curvature * x).sum(axis=0)
         diagonal += _DAMPING * diagonal.mean()
         if not self.vector:
+            diagonal = self._narrow(diagonal)
             return diagonal, lambda slope, out: np.divide(slope, diagonal, out=out)
         inverse = np.stack([diagonal[:, 1], -cross, -cross, diagonal[:, 0]], axis=1)
         inverse /= (diagonal.prod(axis=1) - cross**2)[:, None]
@@ -434,8 +468,8 @@ class _Problem:
 
     def _hessian(
         self, r_weight: NDArray, state: _State, at_best: bool
-    ) -> Callable[[NDArray], NDArray]:
-        """Return the product of the Hessian with a direction, as a function.
+    ) -> Callable[[NDArray, NDArray], NDArray]:
+        """Return the product of the Hessian with a direction, as a function that fills an array.
 
         By the logits of a sample, it is r (diag(p) - p p^T). Two terms make it smaller: r changes
         with theta, by r (1 - r) times the gradient of the sample, and so does the best w.
@@ -449,11 +483,12 @@ class _Problem:
             pseudo = compute_uniform_prior(self.n)
             curvature = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
             curvature += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
-            mixed = self._slopes(r_variance) / (w * (1 - w))
+            mixed = self._narrow(
+                self._add_slopes(np.zeros(self.shape), r_variance / (w * (1 - w)))
+            )
 
-        def product(direction: NDArray) -> NDArray[np.float64]:
-            result = self.penalty * direction
-            result *= 2
+        def product(direction: NDArray, out: NDArray) -> NDArray:
+            result = self.penalty.fill_gradient(direction, out)
             narrow = direction.astype(self.dtype, copy=False)
             for rows in self.blocks:
                 x, p = self.x[rows].astype(self.dtype, copy=False), self.proba[rows]
@@ -486,5 +521,6 @@ class _Problem:
         if self.vector:
             total[:, 0] += np.einsum("ik,ik->k", slope, x)
         else:
-            total[:, :-1] += slope.T @ x
+            for part in self.parts:  # for memory
+                total[part, :-1] += slope[:, part].T @ x
         total[:, -1] += slope.sum(axis=0)
