@@ -80,6 +80,12 @@ class LinearCalibrator(AfterTemperature):
         """Return x: the log-probabilities after temperature scaling, at least log(1e-7)."""
         return at.clipped
 
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        at = self._find_temperature(scores, y, sample_weight)
+        found = self._read_features(at), at.temperature, at.uniform_weight
+        del at  # the logits, for memory
+        self._fit_features(*found, y, sample_weight)
+
     def _fit_at(
         self,
         at: AtTemperature,
@@ -87,18 +93,29 @@ class LinearCalibrator(AfterTemperature):
         sample_weight: NDArray | None,
         near: Self | None = None,
     ) -> None:
-        self.temperature_ = at.temperature
+        features = self._read_features(at)
+        self._fit_features(features, at.temperature, at.uniform_weight, y, sample_weight, near)
+
+    def _fit_features(
+        self,
+        features: NDArray,
+        temperature: float,
+        uniform_weight: float,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        near: Self | None = None,
+    ) -> None:
+        self.temperature_ = temperature
         start = None
         if near is not None:
             start = LinearFit(near.coef_, near.intercept_, near.uniform_weight_, near.n_iter_)
-        features = self._read_features(at)
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear(
             features,
             y,
             sample_weight,
             self._ridge(),
             vector=self._vector,
-            uniform_weight=at.uniform_weight if self.mix_uniform else None,
+            uniform_weight=uniform_weight if self.mix_uniform else None,
             max_iter=self.max_iter,
             near=start,
         )

@@ -37,7 +37,7 @@ _LEAST_CHANGE_OF_WEIGHT, _LEAST_CURVATURE = 1e-5, 0.1
 # Added to the Hessian, relative to its mean diagonal: it is 0 for a class that is never likely.
 _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
-# Memory: a search in float64 holds about eight matrices of theta's size, 1.1 GB at this many.
+# Memory: a search in float64 holds six matrices of theta's size, 0.8 GB at this many entries.
 _MOST_ENTRIES = 2**24
 # Numbers in a block, in float64 with its intermediate results in cache; for speed and memory.
 FIT_BLOCK = 2**16

@@ -179,13 +179,18 @@ class AfterTemperature(PostHocCalibrator):
         """Return calibrated probabilities, from those after temperature scaling."""
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        self._fit_at(self._find_temperature(scores, y, sample_weight), y, sample_weight)
+
+    def _find_temperature(
+        self, scores: NDArray, y: NDArray, sample_weight: NDArray | None
+    ) -> AtTemperature:
         logits = self._as_logits(scores)
         bounds = find_bounds(logits, sample_weight)
         at = fit_at_temperature(
             logits, y, sample_weight, mix_uniform=self.mix_uniform, bounds=bounds
         )
         self._warn_of_lower_bound(at.temperature, bounds)
-        self._fit_at(at, y, sample_weight)
+        return at
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)

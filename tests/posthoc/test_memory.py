@@ -28,9 +28,10 @@ def copies(name, n_samples, n_classes):
     ("name", "n_samples", "n_classes", "most"),
     [
         ("TemperatureScaling", 60_000, 10, 3.5),
-        ("MatrixScaling", 60_000, 10, 5.5),
-        ("StructuredMatrixScaling", 60_000, 10, 5),
-        ("StructuredMatrixScaling", 600, 300, 19),
+        ("MatrixScaling", 60_000, 10, 4.5),
+        ("StructuredMatrixScaling", 60_000, 10, 3.5),
+        ("StructuredMatrixScaling", 600, 300, 12),
+        ("StructuredMatrixScaling", 1200, 600, 6),
         ("StackedCalibration", 60_000, 10, 6),
         ("StackedCalibration", 1000, 300, 6),
     ],
