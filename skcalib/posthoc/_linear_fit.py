@@ -436,9 +436,7 @@ class _Problem:
             direction += scaled
         return solution, gain
 
-    def _scale(
-        self, r_weight: NDArray
-    ) -> tuple[NDArray, Callable[[NDArray, NDArray], NDArray]]:
+    def _scale(self, r_weight: NDArray) -> tuple[NDArray, Callable[[NDArray, NDArray], NDArray]]:
         """Return the Hessian's diagonal, and the preconditioner as a function that fills an array.
 
         For a vector, the preconditioner inverts the 2 x 2 block of slope and intercept of every
