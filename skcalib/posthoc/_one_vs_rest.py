@@ -721,7 +721,7 @@ def _find_steps_within_bounds(
     parts = gradient, curvature, theta, free, bounded
     gradient, curvature, theta, free, bounded = (part[outside] for part in parts)
     # (n_choices, n_maps, n_parameters): which parameters end at 0, and what is left to move.
-    ends = [(False, True) if some else (False,) for some in bounded.any(axis=0)]
+    ends = [(False, True) if column.any() else (False,) for column in bounded.T]
     choices = np.array([*product(*ends)])[:, np.newaxis]
     at_bound = choices & bounded
     moves = free & ~at_bound
