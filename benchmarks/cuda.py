@@ -85,6 +85,8 @@ def rmd(device: str, n_samples: int, n_features: int, n_classes: int) -> Iterato
         "RMD difficulty(X, y)", lambda: scorer.difficulty(X, labels), lambda: X @ square, error,
         n_samples, lambda: scorer.difficulty(part, part_labels), len(part),
     )  # fmt: skip
+    left_out = lambda: scorer.leave_one_out_difficulty(X, labels)
+    yield Case("RMD leave_one_out_difficulty", left_out, lambda: [X @ square, X @ square])
     products = lambda: [(rows @ square) @ wide for rows in X.split(2**16)]
     yield Case("RMD difficulty(X)", lambda: scorer.difficulty(X), products)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
-from ..utils._backends import collect_blocks, collect_chunks, get_back_end, take_rows, to_host
+from ..utils._backends import as_float64, collect_blocks, get_back_end, take_rows, to_host
 from ..utils._labels import format_labels
 from ..utils._output import warn
 from ._gaussians import (
@@ -282,7 +282,10 @@ _NOTHING = 1e-12
 
 
 class LeftOut:
-    """Distances to the classes and the background of a fit, without each sample in turn."""
+    """Distances to the classes and the background of a fit, without each sample in turn.
+
+    They are computed where the `samples` of the fit are, and given as arrays.
+    """
 
     def __init__(
         self,
@@ -290,10 +293,11 @@ class LeftOut:
         relative: bool,
         shrinkage: float | str | None,
         tol: float | None,
-        work: type[np.floating],
+        samples: Any,
     ) -> None:
         self.statistics, self.relative, self.shrinkage = statistics, relative, shrinkage
-        self.work, self.mean = work, statistics.mean()
+        self.work, self.mean = choose_working_dtype(samples.dtype), statistics.mean()
+        _, self.place = get_back_end(samples)
         self.within, root = statistics.within_covariance(), statistics.between_root()
         self.total = self.within + root.T @ root
         noise = statistics.input_eps**2 * (self.mean**2 + np.diag(self.total))
@@ -306,32 +310,32 @@ class LeftOut:
 
     def _gaussian(self, covariance: NDArray, means: NDArray, weight: NDArray) -> Gaussian:
         """Return the Gaussian of these classes, shrunk and truncated as the fit is."""
-        shrinkage = self.shrinkage, self.statistics.total_weight
-        factor = compute_inverse_factor(shrink(covariance, *shrinkage), self.tolerance)
+        shrinkage, place = (self.shrinkage, self.statistics.total_weight), self.place
+        factor = compute_inverse_factor(place(shrink(covariance, *shrinkage)), self.tolerance)
         part = 1.0 - compute_shrinkage(covariance, *shrinkage)
         # About the mean of all samples: far from the origin, means would lose digits.
-        return Gaussian(factor, means - self.mean, weight, part, self.work)
+        return Gaussian(factor, place(means - self.mean), place(weight), part, self.work)
 
     def to_own(
-        self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]
+        self, X: Any, codes: NDArray[np.intp], weight: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the distance of each sample to its own class."""
         out = -self.to_background(X, weight)
 
         def fill(rows: slice, without: Without) -> None:
-            out[rows] += without.distance
+            out[rows] += to_host(without.distance)
 
         self._map(fill, self.classes, self.means, X, codes, weight)
         out[self.absent[codes]] = np.inf
         return out
 
-    def to_all(self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]) -> NDArray:
+    def to_all(self, X: Any, codes: NDArray[np.intp], weight: NDArray[np.float64]) -> NDArray:
         """Return the distances of each sample to every class."""
         out = np.empty((len(X), len(self.absent)), dtype=self.work)
         background = self.to_background(X, weight).astype(self.work)
 
         def fill(rows: slice, without: Without) -> None:
-            out[rows] = without.to_all_classes()
+            out[rows] = to_host(without.to_all_classes())
             if self.relative:
                 out[rows] -= background[rows, None]
 
@@ -339,7 +343,7 @@ class LeftOut:
         out[:, self.absent] = np.inf
         return out
 
-    def to_background(self, X: NDArray, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def to_background(self, X: Any, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the background distance of each sample, 0 if distances are not relative."""
         out = np.zeros(len(X))
         if not self.relative:
@@ -349,7 +353,7 @@ class LeftOut:
         background = self._gaussian(self.total, mean, self.statistics.weight.sum(keepdims=True))
 
         def fill(rows: slice, without: Without) -> None:
-            out[rows] = without.distance
+            out[rows] = to_host(without.distance)
 
         self._map(fill, background, mean, X, codes, weight)
         return out
@@ -359,52 +363,61 @@ class LeftOut:
         fill: Callable[[slice, Without], None],
         gaussian: Gaussian,
         means: NDArray[np.float64],
-        X: NDArray,
+        X: Any,
         codes: NDArray[np.intp],
         weight: NDArray[np.float64],
     ) -> None:
         """Call `fill` with every chunk of rows, and with the Gaussian without each of them."""
+        xp, place = get_back_end(X)
+        centers = place(means)
 
         def of_chunk(rows: slice) -> None:
+            label = place(codes[rows])
             if len(means) == 1:  # no copy of it for every sample
-                deviation = to_host(X[rows]) - means
+                deviation = X[rows] - centers
             else:
-                own = means[codes[rows]]
+                own = take_rows(centers, label)
                 # In place: new memory costs more than the difference.
-                deviation = np.subtract(to_host(X[rows]), own, out=own)
-            deviation = deviation.astype(self.work, copy=False)
-            fill(rows, Without(gaussian, deviation, codes[rows], weight[rows]))
+                deviation = xp.subtract(X[rows], own, out=own)
+            deviation = xp.asarray(deviation, dtype=getattr(xp, self.work.__name__))
+            fill(rows, Without(gaussian, deviation, label, place(weight[rows])))
 
         width = 2 * (X.shape[1] + len(self.absent))
         n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
-        collect_chunks(of_chunk, len(X), n_rows)
+        collect_blocks(of_chunk, X, n_rows)
 
 
 class Gaussian:
     """Class means, and the factor of an inverse covariance: ``factor @ factor.T`` is S^+.
 
-    Kept in the dtype of the products with samples.
+    Kept in the dtype of the products with samples, and where these are.
     """
 
     def __init__(
         self,
-        factor: NDArray[np.float64],
-        shift: NDArray[np.float64],
-        class_weight: NDArray[np.float64],
+        factor: Any,
+        shift: Any,
+        class_weight: Any,
         scatter_part: float,
         work: type[np.floating],
     ) -> None:
-        self.factor, centers = np.ascontiguousarray(factor, dtype=work), shift @ factor
-        self._is_triangle = len(factor) == factor.shape[1] and not np.tril(factor, -1).any()
-        norms = np.einsum("ij,ij->i", centers, centers)
+        xp, _ = get_back_end(factor)
+        dtype, centers = getattr(xp, work.__name__), shift @ factor
+        self.factor = xp.asarray(factor, dtype=dtype)
+        self._is_triangle = False
+        if xp is np:
+            self.factor = np.ascontiguousarray(self.factor)
+            self._is_triangle = len(factor) == factor.shape[1] and not np.tril(factor, -1).any()
+        norms = xp.einsum("ij,ij->i", centers, centers)
         # |c - d|^2 = |c|^2 + |d|^2 - 2 c d, which rounding may make negative.
         apart = norms[:, None] + norms - 2.0 * (centers @ centers.T)
-        self.apart = np.maximum(apart, 0.0).astype(work)  # squared distances between the means
-        self.centers = centers.astype(work)
+        # Squared distances between the means.
+        self.apart = xp.asarray(apart.clip(min=0.0), dtype=dtype)
+        self.centers = xp.asarray(centers, dtype=dtype)
         self.class_weight = class_weight
         self.scatter_part = scatter_part
 
-    def coordinates(self, deviation: NDArray) -> NDArray:
+    def coordinates(self, deviation: Any) -> Any:
         """Return ``deviation @ factor``, whose squared length is the distance."""
         if not self._is_triangle:
             return deviation @ self.factor
@@ -419,53 +432,49 @@ class Without:
 
     The samples are given by their `deviation` from the means of their classes, in the dtype of
     the Gaussian, and by the `weight` that each loses. Their `distance` (n_samples,) to their own
-    class is infinite where that has no other sample.
+    class is infinite where that has no other sample. All are arrays, or tensors on one device.
     """
 
-    def __init__(
-        self,
-        gaussian: Gaussian,
-        deviation: NDArray,
-        codes: NDArray[np.intp],
-        weight: NDArray[np.float64],
-    ) -> None:
+    def __init__(self, gaussian: Gaussian, deviation: Any, codes: Any, weight: Any) -> None:
+        xp, self.place = get_back_end(deviation)
         self.gaussian, self.codes = gaussian, codes
         n, m = gaussian.class_weight.sum(), gaussian.class_weight[codes]
         rest = m - weight
         alone = (rest <= _NOTHING * m) & (weight > 0)
-        stretch = np.where(alone, 1.0, m / np.where(rest > 0, rest, 1.0))
+        stretch = xp.where(alone, 1.0, m / xp.where(rest > 0, rest, 1.0))
         self.z = gaussian.coordinates(deviation)
-        self.square = np.einsum("ij,ij->i", self.z, self.z).astype(np.float64)
+        self.square = as_float64(xp.einsum("ij,ij->i", self.z, self.z))
         # Without its only sample a class has no mean, and the scatter stays. In a shrunk
         # covariance, only the scatter loses the sample, not the part added to it.
-        lost = np.where(alone, 0.0, stretch * weight / n) * gaussian.scatter_part
+        lost = xp.where(alone, 0.0, stretch * weight / n) * gaussian.scatter_part
         # Not negative up to rounding, like the eigenvalues of the scatter that remains.
         divisor = 1.0 - lost * self.square
-        only = divisor <= np.sqrt(np.finfo(deviation.dtype).eps)
-        self.gain = np.where(only, 0.0, lost / np.where(only, 1.0, divisor))
-        self.only = np.flatnonzero(only)
+        only = divisor <= float(xp.finfo(deviation.dtype).eps) ** 0.5
+        self.gain = xp.where(only, 0.0, lost / xp.where(only, 1.0, divisor))
+        (self.only,) = xp.where(only)
         self.scale = (n - weight) / n
         # Of the samples `only` and k = S^+ v = z F^T: the image z(k), k k, and k S^+ k / (k k)^2.
         direction = self.z[self.only] @ gaussian.factor.T
-        self.length = np.einsum("ij,ij->i", direction, direction)
+        self.length = xp.einsum("ij,ij->i", direction, direction)
         self.image = direction @ gaussian.factor
-        image_square = np.einsum("ij,ij->i", self.image, self.image).astype(np.float64)
-        self.norm = image_square / self.length.astype(np.float64) ** 2
+        image_square = as_float64(xp.einsum("ij,ij->i", self.image, self.image))
+        self.norm = image_square / as_float64(self.length) ** 2
         # With u = a v and q = v S^-1 v: a^2 (n - w) / n * (q + g q^2).
         own = self.square * (1.0 + self.gain * self.square)
         # P v = v - q k / (k k), k v = q and k S^+ v = k k: v P S^+ P v = q - 2 q + q^2 norm.
         projected = self.square[self.only] ** 2 * self.norm - self.square[self.only]
-        own[self.only] = np.maximum(projected, 0.0)
-        self.distance = np.where(alone, np.inf, stretch**2 * self.scale * own)
+        own[self.only] = projected.clip(min=0.0)
+        self.distance = xp.where(alone, xp.inf, stretch**2 * self.scale * own)
 
-    def to_all_classes(self) -> NDArray:
+    def to_all_classes(self) -> Any:
         """Return the distance of each sample to every class, (n_samples, n_classes)."""
-        samples, gaussian = np.arange(len(self.z)), self.gaussian
+        xp, _ = get_back_end(self.z)
+        samples, gaussian = self.place(np.arange(len(self.z))), self.gaussian
         # With u the deviation from another mean: u S^-1 v = v S^-1 v - (slope - own slope).
         slope = self.z @ gaussian.centers.T
         own_slope = slope[samples, self.codes]
         # In place: new memory costs more than the difference.
-        cross = np.subtract(self._column(self.square + own_slope), slope, out=slope)
+        cross = xp.subtract(self._column(self.square + own_slope), slope, out=slope)
         # u S^-1 u + g (u S^-1 v)^2, where u S^-1 u = apart + 2 cross - q.
         distances = self._column(self.gain) * cross
         distances += 2.0
@@ -476,18 +485,20 @@ class Without:
             distances[self.only] += self._change_by_projection(cross[self.only])
         distances *= self._column(self.scale)
         # Only the mean of its own class moves when the sample leaves.
-        distances[samples, self.codes] = self.distance
+        distances[samples, self.codes] = self._column(self.distance)[:, 0]
         return distances
 
-    def _column(self, values: NDArray[np.float64]) -> NDArray:
+    def _column(self, values: Any) -> Any:
         """Return a number of each sample as a column in the dtype of the products."""
-        return values[:, None].astype(self.z.dtype)
+        xp, _ = get_back_end(self.z)
+        return xp.asarray(values[:, None], dtype=self.z.dtype)
 
-    def _change_by_projection(self, cross: NDArray) -> NDArray:
+    def _change_by_projection(self, cross: Any) -> Any:
         """Return ``(k u)^2 (k S^+ k) / (k k)^2 - 2 (k u) (k S^+ u) / (k k)``; k u is `cross`."""
         slope = self.image @ self.gaussian.centers.T
-        slope -= np.take_along_axis(slope, self.codes[self.only, None], axis=1)
+        own = self.place(np.arange(len(self.only))), self.codes[self.only]
+        slope -= slope[own][:, None]
         # k S^+ v is k k.
         # u is v minus the difference of the means, whose product with k S^+ is the slope.
         to_image = 1.0 - slope / self.length[:, None]
-        return cross * (cross * self.norm[:, None].astype(cross.dtype) - 2.0 * to_image)
+        return cross * (cross * self._column(self.norm) - 2.0 * to_image)

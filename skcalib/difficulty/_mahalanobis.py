@@ -700,8 +700,7 @@ def make_gaussians_without(
         raise ValueError(
             "X, y and sample_weight must be those of the fit, got classes of other weights."
         )
-    work = choose_working_dtype(samples.dtype)
-    gaussians = LeftOut(statistics, scorer.relative, scorer.shrinkage, scorer.tol, work)
+    gaussians = LeftOut(statistics, scorer.relative, scorer.shrinkage, scorer.tol, samples)
     return gaussians, samples, codes, np.minimum(weight, 1.0)
 
 

@@ -753,7 +753,7 @@ def _find_quantile_limits(predictions: Predictions, n_bins: int) -> NDArray[Any]
     n_samples, n_classes = proba.shape
     n_columns = max(1, BLOCKS_AT_ONCE * BLOCK_SIZE // n_samples)
     observed = [
-        compute_quantiles_of_rows(proba[:, columns].T, levels, predictions.weight)
+        compute_quantiles_of_rows(proba[:, columns].T.contiguous(), levels, predictions.weight)
         for columns in gen_batches(n_classes, n_columns)
     ]
     dtype = _find_dtype_there(proba)

@@ -70,8 +70,35 @@ def test_samples_do_not_go_to_the_host(device, trips):
     scorer.score_samples(tensor)
     scorer.predict(tensor)
     scorer.transform(tensor)
+    scorer.fit_difficulty(tensor, y)
+    scorer.leave_one_out_transform(tensor, y)
     # Distances to all classes are the largest; the samples are 8 times as many numbers.
     assert max(trips) == 4000 * K
+
+
+@pytest.mark.filterwarnings("ignore:These classes have a single sample")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("options", [{}, {"relative": False}, {"shrinkage": 0.1}])
+def test_left_out_samples_are_those_of_arrays(device, dtype, options):
+    X, y = _data()
+    X[:, 3] = 0
+    X[7, 3] = 1.0  # without this sample, no variance
+    y[9] = K  # without this one, no class
+    weight = np.random.default_rng(1).integers(0, 3, N)
+    weight[[7, 9]] = 1
+    array = X.astype(np.dtype(str(dtype).removeprefix("torch.")))
+    tensor = torch.tensor(array, device=device)
+    rtol = 1e-9 if dtype is torch.float64 else 1e-3
+    for method in ("leave_one_out_difficulty", "leave_one_out_transform"):
+        found, expected = (
+            getattr(RMDScorer(**options).fit(rows, y, weight), method)(rows, y, weight)
+            for rows in (tensor, array)
+        )
+        assert found.dtype == expected.dtype
+        finite = np.isfinite(expected)
+        np.testing.assert_array_equal(np.isfinite(found), finite)
+        largest = np.abs(expected[finite]).max()
+        np.testing.assert_allclose(found[finite], expected[finite], atol=rtol * largest)
 
 
 def test_parts_may_be_arrays_and_tensors(device):
