@@ -81,7 +81,6 @@ SOFT_LABEL_COVERAGE = 0.99  # probability of the labels with which a sample is r
 SOME_SAMPLES = 5000
 BLOCK_ELEMENTS = 2**19  # also of the distances that enter the likelihood
 KEPT_ELEMENTS = 2**24  # beyond, distances are computed again for every use
-KEPT_LOGARITHMS = 2**19  # the same of ready probabilities, which takes little time
 MOST_CLASSES_OF_A_MATRIX = 256
 MOST_OF_REGRESSION = 2e8  # samples x features x classes
 MOST_OF_NEIGHBORS = 2e10  # samples^2 x features

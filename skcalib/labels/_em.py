@@ -30,7 +30,6 @@ from ._constants import (
     FEWEST_OF_A_CLASS,
     FIRST_FIT_WEIGHT,
     KEPT_ELEMENTS,
-    KEPT_LOGARITHMS,
     MIN_ACCURACY,
     MIN_GAIN_Z,
     MIN_INFORMATION,
@@ -124,9 +123,9 @@ class EMState:
                 if state.raw_distances is None and isinstance(base_model, LeaveOneOut):
                     state.raw_distances = raw
                 found = ByRows(partial(compute_excess, raw), self.shape)
-                most = KEPT_ELEMENTS if self.is_fitted else KEPT_LOGARITHMS
-                is_large = len(labels) * len(classes) > most
-                state.distances.append(found if is_large else found.filled())
+                # Those of ready probabilities, their logarithms, take little time.
+                is_kept = self.is_fitted and len(labels) * len(classes) <= KEPT_ELEMENTS
+                state.distances.append(found.filled() if is_kept else found)
         # Distances ignore class frequencies; their weight is fitted like that of a base model.
         # Precomputed probabilities know them already: all frequencies are equal then.
         size = np.bincount(self.codes, self.weight, len(classes)) * float(self.is_fitted)

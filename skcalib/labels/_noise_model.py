@@ -54,8 +54,8 @@ from ._constants import (
 
 # Bounds and tolerances of the search; they decide nothing. Gains are in nats per sample.
 _SMALLEST_RATE, _LARGEST_RATE, _TINY, _TOLERANCE, _NO_GAIN = 1e-6, 0.9, 1e-300, 1e-6, 1e-9
-# Probabilities in a block; only for memory.
-_BLOCK = 2**16
+# Probabilities in a block, so that intermediate results stay in cache; for speed and memory.
+_BLOCK = 2**14
 # Mean log-likelihood that a step of the weights alone gains when the rates join.
 _LITTLE = 1e-3
 # Of the ends of an interval, in log-odds.
@@ -458,11 +458,11 @@ class LabelLikelihood:
         P(y | x) is linear in the rates, so that the information matrix is exact for them.
         """
         n_weights, noise = len(weights), self._split_rates(rates)
-        likelihood, scores = self._score(weights, *noise)
+        likelihood, scores = self._score(weights, *noise, n_more=len(rates))
         prior, unverified = self._compute_prior(weights), ~self.verified / likelihood
-        scores.append(((1.0 - prior.own) / (self.n_classes - 1) - prior.own) * unverified)
+        scores[n_weights] = ((1.0 - prior.own) / (self.n_classes - 1) - prior.own) * unverified
         if len(rates) > 1:
-            scores.append((prior.by_confusion - prior.own) * unverified)
+            scores[n_weights + 1] = (prior.by_confusion - prior.own) * unverified
 
         def log_likelihood(x: NDArray) -> float:
             return self.log_likelihood(x[:n_weights], *self._split_rates(x[n_weights:]))
@@ -477,7 +477,7 @@ class LabelLikelihood:
         self,
         x: NDArray[np.float64],
         log_likelihoods: NDArray[np.float64],
-        scores: list[NDArray[np.float64]],
+        scores: NDArray[np.float64],
         damping: float,
         log_likelihood: Callable[[NDArray], float],
         information: NDArray[np.float64] | None = None,
@@ -486,7 +486,8 @@ class LabelLikelihood:
 
         The parameters are the weights, and the rates if they move. The information matrix is the
         mean outer product of the samples' gradients (Berndt, Hall, Hall, Hausman 1974) unless it
-        is known. A parameter stays at its bound where the gradient points beyond it.
+        is known. A parameter stays at its bound where the gradient points beyond it. The scores,
+        a row for each parameter, are overwritten.
         """
         n_weights = len(self.distances)
         lower, upper = np.zeros(len(x)), np.full(len(x), _LARGEST_RATE)
@@ -495,10 +496,10 @@ class LabelLikelihood:
         penalty = np.append(self._precision, np.zeros(len(x) - n_weights)) / self.total
         here = float(self.weight @ log_likelihoods) / self.total
         here -= 0.5 * float(penalty @ x**2)
-        each = np.stack(scores)
-        weighted = each * (self.weight / self.total)
-        gradient = weighted.sum(axis=1) - penalty * x
-        information = weighted @ each.T if information is None else information / self.total
+        fraction = self.weight / self.total
+        gradient = scores @ fraction - penalty * x
+        scores *= np.sqrt(fraction)
+        information = scores @ scores.T if information is None else information / self.total
         information = information + np.diag(penalty)
         free = np.where(gradient < 0, x > lower, x < upper)
         for _ in range(8):
@@ -523,9 +524,11 @@ class LabelLikelihood:
         return x, damping, here
 
     def _score(
-        self, weights: NDArray, matrix: NDArray, confusion_rate: float
-    ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float, n_more: int = 0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the likelihood of every sample, and gradients of its logarithm for the weights.
+
+        The gradients (n_weights + n_more, n_samples) have empty rows for more parameters.
 
         The gradient of q_k for w_s is -1/2 q_k (d_sk - m_s), with m_s = sum_k q_k d_sk. So that of
         log P is -1/2 (sum_k q_k T_ky d_sk / P - m_s), and with uniform noise, whose other labels
@@ -533,21 +536,19 @@ class LabelLikelihood:
         """
         prior = self._compute_prior(weights)
         likelihood = self._label_likelihoods(weights, matrix, confusion_rate)
+        scores = np.empty((len(weights) + n_more, len(likelihood)))
         inverse = -0.5 / likelihood
         if _is_uniform(matrix):
-            factor = (1.0 - confusion_rate) * (matrix[0, 0] - matrix[0, 1]) * prior.own
-            scores = [
-                factor * inverse * (of_label - mean)
-                for of_label, mean in zip(self._label_distances, prior.means)
-            ]
+            factor = (1.0 - confusion_rate) * (matrix[0, 0] - matrix[0, 1]) * prior.own * inverse
+            for score, of_label, mean in zip(scores, self._label_distances, prior.means):
+                score[:] = factor * (of_label - mean)
             if confusion_rate:
+                inverse *= confusion_rate
                 for score, slope in zip(scores, prior.confusion_slopes):
-                    score += confusion_rate * inverse * slope
+                    score += inverse * slope
         else:
-            scores = [
-                inverse * self._of_labels(prior.proba, matrix, of_model) + 0.5 * mean
-                for of_model, mean in zip(self.distances, prior.means)
-            ]
+            for score, of_model, mean in zip(scores, self.distances, prior.means):
+                score[:] = inverse * self._of_labels(prior.proba, matrix, of_model) + 0.5 * mean
         for score, of_label, mean in zip(scores, self._label_distances, prior.means):
             score[likelihood <= _TINY] = 0.0
             score[self.verified] = -0.5 * (of_label - mean)[self.verified]
