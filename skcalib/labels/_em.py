@@ -131,10 +131,14 @@ class EMState:
         size = np.bincount(self.codes, self.weight, len(classes)) * float(self.is_fitted)
         frequency = (size + 1.0) / (size.sum() + len(classes))
         state.distances.append(-2.0 * np.log(frequency)[None])
-        rows = choose_rows_to_fit(self.weight, len(classes))
+        del labels
         with self.step(f"{stage}: how labels go wrong"):
             state.likelihood = LabelLikelihood(
-                state.distances, self.codes, self.weight, self.verified, rows
+                state.distances,
+                self.codes,
+                self.weight,
+                self.verified,
+                choose_rows_to_fit(self.weight, len(classes)),
             )
             state.choice = choose_noise_model(state.likelihood, kinds, compare=compare)
         return state

@@ -280,15 +280,16 @@ class LabelLikelihood:
         self.total = float(self.weight.sum())
         given, starts = np.unique(self.codes, return_index=True)
         self._rows_by_label = list(zip(given, map(slice, starts, [*starts[1:], len(order)])))
-        self._own = np.arange(len(order)), self.codes
-        self._label_distances = [
-            np.broadcast_to(d, (len(order), self.n_classes))[self._own].astype(np.float64)
-            for d in self.distances
-        ]
+        self._label_distances = [self._take_labels(d) for d in self.distances]
         self._prior_at: _Prior | None = None
         self._proba: NDArray | None = None  # its memory, used again for other weights
         # Subtracted from the log-likelihood of all samples: 1/2 sum_s precision_s w_s^2.
         self._precision = np.array([compute_spread(d) ** 2 for d in self.distances]) / LOG_ODDS**2
+
+    def _take_labels(self, values: NDArray) -> NDArray:
+        """Return the values of the labels."""
+        n = len(self.codes)
+        return np.broadcast_to(values, (n, self.n_classes))[np.arange(n), self.codes]
 
     def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
         """Return the likelihood of some samples."""
@@ -303,8 +304,8 @@ class LabelLikelihood:
         """Return the prior; it is kept until the weights change, as each step needs it often."""
         if self._prior_at is None or not np.array_equal(self._prior_at.weights, weights):
             self._proba = compute_prior(self.distances, weights, self._proba)
-            own = self._proba[self._own].astype(np.float64)
-            self._prior_at = _Prior(weights, self.distances, self._proba, own, self._own)
+            own = self._take_labels(self._proba).astype(np.float64)
+            self._prior_at = _Prior(weights, self.distances, self._proba, own, self.codes)
         return self._prior_at
 
     def log_likelihood(
@@ -582,7 +583,7 @@ class _Prior:
     distances: list[NDArray]
     proba: NDArray  # q_k, (n_samples, n_classes)
     own: NDArray[np.float64]  # q_y
-    positions: tuple[NDArray[np.intp], NDArray[np.intp]]  # of q_y in `proba`
+    codes: NDArray[np.intp]  # y
 
     @cached_property
     def means(self) -> list[NDArray[np.float64]]:
@@ -610,7 +611,7 @@ class _Prior:
             proba = self.proba[rows]
             complement = _compute_complement(proba).astype(np.float64)
             odds = proba / complement
-            odds[np.arange(len(odds)), self.positions[1][rows]] = 0.0
+            odds[np.arange(len(odds)), self.codes[rows]] = 0.0
             yield rows, proba, complement, odds
 
     @cached_property
@@ -633,7 +634,7 @@ class _Prior:
             total = compute_row_sums(odds)
             residual = odds - proba * _sum_of_others(odds / complement, proba)
             residual -= proba * total[:, None]
-            residual[np.arange(len(odds)), self.positions[1][rows]] += total
+            residual[np.arange(len(odds)), self.codes[rows]] += total
             residual *= self.own[rows, None]
             for slope, distances in zip(slopes, take_rows(self.distances, rows)):
                 slope[rows] = _compute_row_products(residual, distances)
@@ -705,29 +706,37 @@ class _Folds:
     def __init__(self, likelihood: LabelLikelihood, uniform: FittedNoiseModel) -> None:
         self.likelihood, self.uniform = likelihood, uniform
 
-    def _iter_parts(self) -> Iterator[tuple[NDArray[np.bool_], LabelLikelihood, LabelLikelihood]]:
-        """Yield which samples are left out, the others, and those."""
+    def _iter_held(self) -> Iterator[NDArray[np.bool_]]:
+        """Yield which samples are left out."""
         fold = np.random.default_rng(0).integers(0, N_FOLDS, len(self.likelihood.codes))
+        fold = fold.astype(np.int8)
         for number in range(N_FOLDS):
             held = fold == number
             if held.any():
-                yield held, self.likelihood.part(~held), self.likelihood.part(held)
+                yield held
 
     def score_noise(self, starts: dict[str, FittedNoiseModel]) -> dict[str, NDArray[np.float64]]:
         """Return log-likelihoods by kinds of noise; fits start from those to all samples."""
         result = {kind: np.empty(len(self.likelihood.codes)) for kind in starts}
-        for held, train, test in self._iter_parts():
-            for kind, start in starts.items():
-                fit = train.fit(start, SHRINKAGE if kind == "class-dependent" else None)
+        for held in self._iter_held():
+            train = self.likelihood.part(~held)
+            fits = {
+                kind: train.fit(start, SHRINKAGE if kind == "class-dependent" else None)
+                for kind, start in starts.items()
+            }
+            del train  # before the next part is made
+            test = self.likelihood.part(held)
+            for kind, fit in fits.items():
                 noise = fit.matrix, fit.confusion_rate
                 result[kind][held] = test.log_likelihoods(fit.weights, *noise)
-            del train, test  # before the next ones are made
+            del test
         return result
 
     def score_matrix_scaling(self) -> NDArray[np.float64]:
         """Return log-likelihoods by matrix scaling of the pooled scores."""
         result = np.empty(len(self.likelihood.codes))
-        for held, train, test in self._iter_parts():
+        for held in self._iter_held():
+            train, test = self.likelihood.part(~held), self.likelihood.part(held)
             result[held] = _fit_matrix_scaling(train, test, train.fit(self.uniform, None))
             del train, test
         return result
