@@ -188,8 +188,7 @@ class EMState:
     def agreement(self, fit: FittedNoiseModel) -> float:
         """Return how often the pooled base models predict the given label."""
         part = self.likelihood
-        nearest = log_linear_pool(part.distances, fit.weights).argmin(axis=1)
-        return float(part.weight @ (nearest == part.codes)) / part.total
+        return float(part.weight @ (part.predict(fit.weights) == part.codes)) / part.total
 
     def estimate_accuracy(self, kind: str) -> float:
         """Return an estimate of how often the base models predict a label that is right.
@@ -216,8 +215,7 @@ class EMState:
         if not weight.any():
             return 0.0
         weight /= weight.sum()
-        predicted = log_linear_pool(part.distances, self.model.weights).argmin(axis=1)
-        fraction = weight @ (predicted != part.codes)
+        fraction = weight @ (part.predict(self.model.weights) != part.codes)
         if not self.is_fitted:
             fraction = max(fraction, weight @ (1.0 - self._predicted_proba()))
         n_samples = np.asarray(part.total * np.average(~part.verified, weights=part.weight))

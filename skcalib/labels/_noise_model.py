@@ -300,9 +300,16 @@ class LabelLikelihood:
         """Give back the memory of the latest prior."""
         self._prior_at = self._proba = None
 
+    def predict(self, weights: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the class that the pooled base models predict."""
+        blocks = gen_batches(len(self.codes), max(1, _BLOCK // self.n_classes))
+        parts = (take_rows(self.distances, rows) for rows in blocks)
+        return np.concatenate([log_linear_pool(part, weights).argmin(axis=1) for part in parts])
+
     def _compute_prior(self, weights: NDArray[np.float64]) -> _Prior:
         """Return the prior; it is kept until the weights change, as each step needs it often."""
         if self._prior_at is None or not np.array_equal(self._prior_at.weights, weights):
+            self._prior_at = None
             self._proba = compute_prior(self.distances, weights, self._proba)
             own = self._take_labels(self._proba).astype(np.float64)
             self._prior_at = _Prior(weights, self.distances, self._proba, own, self.codes)
@@ -442,14 +449,13 @@ class LabelLikelihood:
         noise: bool = True,
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return weights with a higher likelihood, the next step's damping, and the likelihood."""
-        likelihood, scores = self._score(weights, matrix, confusion_rate)
+        value, scores = self._score(weights, matrix, confusion_rate)
 
         def log_likelihood(weights: NDArray) -> float:
             return self.log_likelihood(weights, matrix, confusion_rate)
 
         information = None if noise else self._compute_prior(weights).information(self.weight)
-        each = np.log(likelihood)
-        return self._ascend(weights, each, scores, damping, log_likelihood, information)
+        return self._ascend(weights, value, scores, damping, log_likelihood, information)
 
     def _joint_step(
         self, weights: NDArray, rates: NDArray, damping: float
@@ -459,25 +465,19 @@ class LabelLikelihood:
         P(y | x) is linear in the rates, so that the information matrix is exact for them.
         """
         n_weights, noise = len(weights), self._split_rates(rates)
-        likelihood, scores = self._score(weights, *noise, n_more=len(rates))
-        prior, unverified = self._compute_prior(weights), ~self.verified / likelihood
-        scores[n_weights] = ((1.0 - prior.own) / (self.n_classes - 1) - prior.own) * unverified
-        if len(rates) > 1:
-            scores[n_weights + 1] = (prior.by_confusion - prior.own) * unverified
+        value, scores = self._score(weights, *noise, n_rates=len(rates))
 
         def log_likelihood(x: NDArray) -> float:
             return self.log_likelihood(x[:n_weights], *self._split_rates(x[n_weights:]))
 
         start = np.append(weights, rates)
-        x, damping, value = self._ascend(
-            start, np.log(likelihood), scores, damping, log_likelihood
-        )
+        x, damping, value = self._ascend(start, value, scores, damping, log_likelihood)
         return x[:n_weights], x[n_weights:], damping, value
 
     def _ascend(
         self,
         x: NDArray[np.float64],
-        log_likelihoods: NDArray[np.float64],
+        here: float,
         scores: NDArray[np.float64],
         damping: float,
         log_likelihood: Callable[[NDArray], float],
@@ -485,7 +485,8 @@ class LabelLikelihood:
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return parameters with a higher likelihood, the next step's damping, the likelihood.
 
-        The parameters are the weights, and the rates if they move. The information matrix is the
+        The parameters are the weights, and the rates if they move; `here` is the mean
+        log-likelihood at x. The information matrix is the
         mean outer product of the samples' gradients (Berndt, Hall, Hall, Hausman 1974) unless it
         is known. A parameter stays at its bound where the gradient points beyond it. The scores,
         a row for each parameter, are overwritten.
@@ -495,7 +496,6 @@ class LabelLikelihood:
         lower[n_weights : n_weights + 1] = _SMALLEST_RATE
         upper[: n_weights - 1], upper[n_weights - 1] = np.inf, 1.0
         penalty = np.append(self._precision, np.zeros(len(x) - n_weights)) / self.total
-        here = float(self.weight @ log_likelihoods) / self.total
         here -= 0.5 * float(penalty @ x**2)
         fraction = self.weight / self.total
         gradient = scores @ fraction - penalty * x
@@ -525,11 +525,11 @@ class LabelLikelihood:
         return x, damping, here
 
     def _score(
-        self, weights: NDArray, matrix: NDArray, confusion_rate: float, n_more: int = 0
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the likelihood of every sample, and gradients of its logarithm for the weights.
+        self, weights: NDArray, matrix: NDArray, confusion_rate: float, n_rates: int = 0
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the mean log-likelihood, and its gradients for the weights and for the rates.
 
-        The gradients (n_weights + n_more, n_samples) have empty rows for more parameters.
+        The gradients (n_weights + n_rates, n_samples) are those of every sample.
 
         The gradient of q_k for w_s is -1/2 q_k (d_sk - m_s), with m_s = sum_k q_k d_sk. So that of
         log P is -1/2 (sum_k q_k T_ky d_sk / P - m_s), and with uniform noise, whose other labels
@@ -537,7 +537,7 @@ class LabelLikelihood:
         """
         prior = self._compute_prior(weights)
         likelihood = self._label_likelihoods(weights, matrix, confusion_rate)
-        scores = np.empty((len(weights) + n_more, len(likelihood)))
+        scores = np.empty((len(weights) + n_rates, len(likelihood)))
         inverse = -0.5 / likelihood
         if _is_uniform(matrix):
             factor = (1.0 - confusion_rate) * (matrix[0, 0] - matrix[0, 1]) * prior.own * inverse
@@ -553,7 +553,13 @@ class LabelLikelihood:
         for score, of_label, mean in zip(scores, self._label_distances, prior.means):
             score[likelihood <= _TINY] = 0.0
             score[self.verified] = -0.5 * (of_label - mean)[self.verified]
-        return likelihood, scores
+        unverified = ~self.verified / likelihood
+        if n_rates > 0:
+            scores[len(weights)] = (1.0 - prior.own) / (self.n_classes - 1) - prior.own
+            scores[len(weights)] *= unverified
+        if n_rates > 1:
+            scores[len(weights) + 1] = (prior.by_confusion - prior.own) * unverified
+        return float(self.weight @ np.log(likelihood)) / self.total, scores
 
     def _matrix_step(
         self, weights: NDArray, matrix: NDArray, shrinkage: float
@@ -685,8 +691,9 @@ def choose_noise_model(
     if len(fits) == 1 or not compare:
         return Choice(fits, {}, {})
     likelihood.forget_prior()
-    folds, weight = _Folds(likelihood, uniform), likelihood.weight / likelihood.total
+    folds = _Folds(likelihood, uniform)
     left_out = folds.score_noise(fits)
+    weight = likelihood.weight / likelihood.total
     simple, others = left_out["uniform"], fits.keys() - {"uniform"}
     gain_z = {kind: folds.compare(left_out[kind], simple) for kind in others}
     # Matrix scaling, which takes longest, has no say where no kind of noise beats the uniform one.
