@@ -201,7 +201,15 @@ def on_host(monkeypatch):
 
 
 # What torch computes only after it has waited for a device: numbers, and sizes of results.
-WAITING = {"_local_scalar_dense", "equal", "nonzero", "masked_select", "_unique2", "unique_dim"}
+WAITING = {
+    "_local_scalar_dense",
+    "_unique2",
+    "bincount",
+    "equal",
+    "masked_select",
+    "nonzero",
+    "unique_dim",
+}
 
 
 @pytest.fixture

@@ -149,6 +149,25 @@ def compute_top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[A
     return np.concatenate(confidence), np.concatenate(correct)
 
 
+def compute_top_label_there(predictions: Predictions) -> tuple[Any, Any]:
+    """Return what `compute_top_label` does, as tensors where the probabilities are tensors."""
+    if isinstance(predictions.proba, np.ndarray):
+        return compute_top_label(predictions)
+    torch, _ = get_back_end(predictions.proba)
+    confidence, correct = zip(*(found for _, *found in _iter_top_label_there(predictions)))
+    return torch.cat(confidence), torch.cat(correct)
+
+
+def _iter_top_label_there(predictions: Predictions) -> Iterator[tuple[slice, Any, Any]]:
+    """Yield what `iter_top_label` does, of a tensor, which stays on its device."""
+    _, place = get_back_end(predictions.proba)
+    for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
+        confidence, top = block.max(dim=1)  # the first of ties, as of an array
+        truth = place(predictions.truth[rows])
+        correct = truth.gather(1, top[:, None])[:, 0] if predictions.is_soft else truth == top
+        yield rows, confidence, correct
+
+
 def compute_bins(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
     """Return the bins of predictions, and check their probabilities."""
     if strategy == "uniform":
@@ -177,12 +196,9 @@ def _sum_top_label_on_device(
     torch, move = get_back_end(proba)
     limits = move(find_limits(edges, _find_dtype_there(proba)))
     sums = torch.zeros((3, len(edges) - 1), dtype=torch.float64, device=proba.device)
-    for rows, block in iter_proba_blocks(proba, on_device=True):
-        confidence, top = block.max(dim=1)  # the first of ties, as of an array
-        truth = move(predictions.truth[rows])
-        correct = truth.gather(1, top[:, None])[:, 0] if predictions.is_soft else truth == top
-        of_row = np.ones(len(block)) if predictions.weight is None else predictions.weight[rows]
-        weight = move(of_row)
+    for rows, confidence, correct in _iter_top_label_there(predictions):
+        n = len(confidence)
+        weight = move(np.ones(n) if predictions.weight is None else predictions.weight[rows])
         parts = torch.stack([weight, weight * confidence, weight * correct])
         sums.index_add_(1, torch.bucketize(confidence, limits), parts)
     return to_host(sums)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import check_same_length, check_weights, scale_weights
+from ..utils._backends import to_host
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, match_binary
 from ..utils._output import as_table
@@ -152,11 +153,11 @@ def misclassification_report(
     (['msp', 'entropy'], [0.75, 0.75])
     """
     predicted = check_top_labels(y_true, y_proba, sample_weight, labels, pos_label)
-    correct, weight = predicted.correct, predicted.given.weight
+    correct, weight = to_host(predicted.correct), predicted.given.weight
     what = "y_true and y_proba must give correct and wrong predictions"
     _check_both_kinds(correct, weight, what, kinds=("correct", "wrong"))
     named = _name_scores(confidence)
-    scores = {name: get_confidence(value, predicted) for name, value in named.items()}
+    scores = {name: to_host(get_confidence(value, predicted)) for name, value in named.items()}
     return _report(scores, correct, weight, tpr, ("aupr_success", "aupr_error"), as_frame)
 
 

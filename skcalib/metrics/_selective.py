@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma
+from scipy import special
 
 from ..utils._arrays import as_floats, check_same_length, warn_if_normalized
-from ..utils._backends import as_float64, to_host
+from ..utils._backends import as_float64, get_back_end, to_host
 from ..utils._compat import Interval, validate_params
 from ..utils._numeric import compute_row_entropy, compute_row_margin, iter_blocks
 from ..utils._output import sort_by_similarity
 from ..utils._proba import Predictions, check_predictions, check_values
-from ._calibration_error import compute_top_label
+from ._calibration_error import compute_top_label_there
 from ._per_sample import make_two_columns
 from ._registry import register
 from ._ties import TieGroups, tie_groups
@@ -28,12 +28,13 @@ CONFIDENCES = ("msp", "entropy", "margin")
 class TopLabels(NamedTuple):
     """Checked predictions (n, K), their largest probability, and whether its class is correct.
 
-    Where people differ, ``correct`` is the fraction of those who agree with the prediction.
+    Where people differ, ``correct`` is the fraction of those who agree with the prediction. The
+    last two are tensors where the probabilities are.
     """
 
     given: Predictions
-    top: NDArray[Any]
-    correct: NDArray[Any]
+    top: Any
+    correct: Any
 
 
 def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopLabels:
@@ -46,16 +47,19 @@ def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopL
         # Checked before (1 - p, p) is built: an error should name a column that the user gave.
         check_values(predictions.proba)
         predictions = predictions._replace(proba=make_two_columns(predictions.proba))
-    top, correct = compute_top_label(predictions)
-    return TopLabels(predictions, top, correct)
+    return TopLabels(predictions, *compute_top_label_there(predictions))
 
 
-def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[Any]:
-    """Return a confidence by its name, or the array given; larger = more confident."""
+def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> Any:
+    """Return a confidence by its name, or the array given; larger = more confident.
+
+    It is where the probabilities are.
+    """
+    xp, place = get_back_end(predicted.correct)
     if not isinstance(confidence, str):
         values = check_scores(confidence, name="confidence")
         check_same_length(y_true=predicted.correct, confidence=values)
-        return values
+        return place(values)
     if confidence == "msp":
         return predicted.top
     if confidence not in CONFIDENCES:
@@ -70,9 +74,8 @@ def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray
     )
     scores = []
     for _, block in iter_blocks(predicted.given.proba, on_device=True):
-        wide = as_float64(block)
-        scores.append(to_host(score(wide)).round(12))
-    return np.concatenate(scores)
+        scores.append(score(as_float64(block)).round(decimals=12))
+    return xp.concatenate(scores)
 
 
 def rank_predictions(
@@ -221,10 +224,10 @@ def accuracy_at_coverage(
     0.75
     """
     groups = rank_predictions(y_true, y_proba, confidence, sample_weight, labels, pos_label)
-    before = np.cumsum(groups.weight) - groups.weight
+    before = groups.weight.cumsum(0) - groups.weight
     accepted = coverage * groups.weight.sum()
     # 1 for groups above the cut, 0 below it, in between for the one that the cut splits.
-    part = np.clip((accepted - before) / groups.weight, 0, 1)
+    part = ((accepted - before) / groups.weight).clip(0, 1)
     return float(part @ groups.positive / accepted)
 
 
@@ -397,8 +400,8 @@ def excess_area_under_risk_coverage(
     groups = rank_predictions(
         y_true, y_proba, confidence, sample_weight, labels, pos_label, counted=True
     )
-    correct = groups.positive.sum()
-    wrong = groups.weight.sum() - correct
+    correct = float(groups.positive.sum())
+    wrong = float(groups.weight.sum()) - correct
     # All correct predictions tied above all wrong ones.
     perfect = _compute_mean_risk(np.array([correct, wrong]), np.array([correct, 0.0]))
     return max(_compute_mean_risk(groups.weight, groups.positive) - perfect, 0.0)
@@ -457,31 +460,32 @@ def area_under_generalized_risk_coverage(
     # Trapezoids: over the width of a group, its weight, the accepted errors rise on a straight
     # line from wrong_before to wrong_before + wrong.
     wrong = groups.weight - groups.positive
-    wrong_before = np.cumsum(wrong) - wrong
+    wrong_before = wrong.cumsum(0) - wrong
     total = groups.weight.sum()
     return float(groups.weight @ (wrong_before + wrong / 2) / total**2)
 
 
 def _compute_curve(*call: Any) -> RiskCoverageCurve:
     """Return the risk-coverage curve; `call` has the arguments of :func:`rank_predictions`."""
-    groups = rank_predictions(*call)
+    groups = TieGroups(*map(to_host, rank_predictions(*call)))
     accepted = np.cumsum(groups.weight)
     wrong = np.cumsum(groups.weight - groups.positive)
     return RiskCoverageCurve(accepted / accepted[-1], wrong / accepted, groups.score)
 
 
-def _compute_mean_risk(weight: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
+def _compute_mean_risk(weight: Any, correct: Any) -> float:
     """Return the mean selective risk over the coverages 1/n, ..., 1, expected over ties."""
-    # A perfect ranking may lack correct predictions, or wrong ones: an empty group adds nothing.
-    weight, correct = weight[weight > 0], correct[weight > 0]
+    xp, _ = get_back_end(weight)
+    digamma = special.digamma if xp is np else xp.special.digamma
     wrong = weight - correct
-    before = np.cumsum(weight) - weight
-    wrong_before = np.cumsum(wrong) - wrong
+    before = weight.cumsum(0) - weight
+    wrong_before = wrong.cumsum(0) - wrong
     # After N samples with E wrong, the expected risk at the j-th coverage of a group of error
     # rate r is (E + r j) / (N + j) = r + (E - r N) / (N + j); over the group r sums to `wrong`.
     # The sum of 1 / (N + j) over the m coverages of a group; exact where it is one sample.
     harmonic = 1 / (before + 1)
     tied = weight != 1
     harmonic[tied] = digamma(before[tied] + weight[tied] + 1) - digamma(before[tied] + 1)
-    risk = wrong / weight
-    return float(np.sum(wrong + (wrong_before - risk * before) * harmonic) / weight.sum())
+    # A perfect ranking may lack correct predictions, or wrong ones: an empty group adds nothing.
+    risk = wrong / xp.where(weight > 0, weight, 1.0)
+    return float((wrong + (wrong_before - risk * before) * harmonic).sum() / weight.sum())

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..utils._backends import get_back_end
+
 
 class TieGroups(NamedTuple):
     """Groups of samples of equal score, in decreasing order of the score; all (n_groups,).
@@ -21,23 +23,24 @@ class TieGroups(NamedTuple):
     positive: NDArray[np.float64]
 
 
-def tie_groups(
-    score: NDArray[Any], positive: NDArray[Any], weight: NDArray[np.float64] | None
-) -> TieGroups:
-    """Return the distinct scores, with the total and the positive weight of each."""
-    if weight is not None:
-        # A score that only samples of weight 0 have would be a group of weight 0: 0 / 0 in means.
-        used = weight > 0
-        score, positive, weight = score[used], positive[used], weight[used]
-    elif positive.dtype == bool:  # sorted values do, in a third of the time
+def tie_groups(score: Any, positive: Any, weight: NDArray[np.float64] | None) -> TieGroups:
+    """Return the distinct scores, with the total and the positive weight of each.
+
+    They are tensors where `score` and `positive` are tensors on an accelerator.
+    """
+    xp, place = get_back_end(score)
+    if weight is None and xp is np and positive.dtype == bool:
+        # Sorted values do, in a third of the time.
         distinct, count = np.unique(score, return_counts=True)
         hits, n_hits = np.unique(score[positive], return_counts=True)
         of_positive = np.zeros(len(distinct))
         of_positive[np.searchsorted(distinct, hits)] = n_hits
         return TieGroups(distinct[::-1], count[::-1].astype(np.float64), of_positive[::-1])
-    distinct, index = np.unique(score, return_inverse=True)
-    weight = np.ones(len(score)) if weight is None else weight
-    total, of_positive = (
-        np.bincount(index, part).astype(np.float64) for part in (weight, weight * positive)
-    )
-    return TieGroups(distinct[::-1], total[::-1], of_positive[::-1])
+    if weight is not None and not weight.all():
+        # A score that only samples of weight 0 have would be a group of weight 0: 0 / 0 in means.
+        used = np.flatnonzero(weight)
+        score, positive, weight = score[place(used)], positive[place(used)], weight[used]
+    distinct, index = xp.unique(score, return_inverse=True)
+    weight = place(np.ones(len(score)) if weight is None else weight)
+    total, of_positive = (xp.bincount(index, part) for part in (weight, weight * positive))
+    return TieGroups(*(xp.flip(part, (0,)) for part in (distinct, total, of_positive)))

@@ -48,7 +48,15 @@ def test_probabilities_do_not_go_to_the_host(data, trips, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["expected_calibration_error", "classwise_calibration_error", "refined_log_loss"],
+    [
+        "expected_calibration_error",
+        "classwise_calibration_error",
+        "refined_log_loss",
+        "area_under_risk_coverage",
+        "excess_area_under_risk_coverage",
+        "area_under_generalized_risk_coverage",
+        "accuracy_at_coverage",
+    ],
 )
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("soft", [False, True])
@@ -56,7 +64,7 @@ def test_probabilities_do_not_go_to_the_host(data, trips, name):
 def test_sums_on_the_device_are_those_of_arrays(data, name, weighted, soft, dtype):
     y, proba, _, there = data
     rng = np.random.default_rng(1)
-    weight = rng.random(N) if weighted else None
+    weight = 3 * rng.random(N) * (rng.random(N) < 0.9) if weighted else None
     truth = rng.dirichlet(np.ones(K), N) if soft else y
     metric = getattr(metrics, name)
     found = metric(truth, there.to(getattr(torch, np.dtype(dtype).name)), sample_weight=weight)
@@ -135,13 +143,15 @@ def test_sums_are_in_float64(device):
     assert metrics.expected_calibration_error(labels, there) == 0.5
 
 
-# What is taken to the host, whatever the number of samples of a block: the labels, four numbers
-# that show the rows to be probabilities, and what is reduced there.
+# What is taken to the host beside the labels and four numbers that show the rows to be
+# probabilities, whatever the number of samples of a block: what is reduced there.
 TRANSFERS = {
-    "expected_calibration_error": ({}, 3),
-    "area_under_risk_coverage": ({}, 3),
-    "area_under_risk_coverage by entropy": ({"confidence": "entropy"}, 4),
-    "smooth_calibration_error": ({}, 3),
+    "expected_calibration_error": ({}, [3 * 15]),
+    # How many confidences differ, in three sums; which of them tie, in four; and the area.
+    "area_under_risk_coverage": ({}, 8 * [1]),
+    "area_under_risk_coverage by entropy": ({"confidence": "entropy"}, 8 * [1]),
+    "area_under_generalized_risk_coverage": ({}, 4 * [1]),
+    "accuracy_at_coverage": ({}, 4 * [1]),
 }
 
 
@@ -154,9 +164,15 @@ def _rows(n, device):
 @pytest.mark.parametrize("n", [N, 4 * N])
 @pytest.mark.parametrize("name", TRANSFERS)
 def test_transfers_of_a_metric(device, trips, name, n):
-    options, n_transfers = TRANSFERS[name]
+    options, reduced = TRANSFERS[name]
     getattr(metrics, name.partition(" ")[0])(*_rows(n, device), **options)
-    assert len(trips) == n_transfers
+    assert sorted(trips) == sorted([n, 4, *reduced])
+
+
+@pytest.mark.parametrize("n", [N, 4 * N])
+def test_two_numbers_a_sample_are_smoothed_on_the_host(device, trips, n):
+    metrics.smooth_calibration_error(*_rows(n, device))
+    assert sorted(trips) == sorted([n, 4, 2 * n])
 
 
 @pytest.mark.parametrize("n", [N, 4 * N])
