@@ -325,9 +325,8 @@ def exact_products(samples: Any) -> Iterator[None]:
         return
     # The settings belong to the process: a second caller waits, since the first will restore them.
     with _settings_in_use, ExitStack() as restored:
-        places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
-        if hasattr(places[0], "fp32_precision"):  # torch >= 2.9
-            for place in places:
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # torch >= 2.9
+            for place in (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul):
                 restored.callback(setattr, place, "fp32_precision", place.fp32_precision)
                 place.fp32_precision = "ieee"
         else:
