@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import as_array, as_floats, is_soft, warn_if_normalized, warn_of_total
-from ..utils._backends import align_chunks, is_chunked, is_on_accelerator, reduce_chunks
+from ..utils._backends import (
+    align_chunks,
+    as_float64,
+    get_back_end,
+    is_chunked,
+    is_on_accelerator,
+    reduce_chunks,
+    to_host,
+)
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, shorten
 from ..utils._numeric import compute_uniform_edges
@@ -44,7 +52,7 @@ from ._per_sample import (
     sum_losses,
 )
 from ._registry import AnyMetric, LossesOfLabels, choose_metric
-from ._smooth import compute_error_of_excess, compute_excess_on_grid, count_grid_steps
+from ._smooth import GridPlaces, compute_error_of_excess, compute_excess_on_grid, count_grid_steps
 from ._states import get_field, read_count, read_labels, read_numbers, read_state
 
 
@@ -101,14 +109,15 @@ class _KS(Summed):
 
     def sums(self, predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         n_bins = count_grid_steps(None)
-        sums = np.zeros(n_bins)
-        for rows, confidence, correct in iter_top_label(predictions):
-            residual = confidence.astype(np.float64) - correct
+        sums = 0.0
+        for rows, confidence, correct in iter_top_label(predictions, on_device=True):
+            xp, place = get_back_end(confidence)
+            residual = as_float64(confidence) - correct
             if predictions.weight is not None:
-                residual *= predictions.weight[rows]
-            index = (np.clip(confidence, 0, 1).astype(np.float64) * n_bins).astype(np.intp)
-            sums += np.bincount(np.minimum(index, n_bins - 1), residual, n_bins)
-        return sums
+                residual *= place(predictions.weight[rows])
+            left = GridPlaces.of(confidence, n_bins).left
+            sums += xp.bincount(left, residual, n_bins)
+        return to_host(sums)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
         return float(np.abs(np.cumsum(sums)).max() / total)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import gen_batches
 
 from ..utils._arrays import count_unit, warn_if_normalized
-from ..utils._backends import BLOCKS_AT_ONCE, get_back_end, to_host
+from ..utils._backends import BLOCKS_AT_ONCE, as_float64, get_back_end, to_host
 from ..utils._compat import Interval, StrOptions, validate_params
 from ..utils._numeric import (
     BLOCK_SIZE,
@@ -96,29 +96,31 @@ class ReliabilityCurve(NamedTuple):
 
 
 def iter_top_label(
-    predictions: Predictions,
-) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
+    predictions: Predictions, *, on_device: bool = False
+) -> Iterator[tuple[slice, Any, Any]]:
     """Yield (rows, confidence, correct) for blocks of rows, and check their probabilities.
 
     Probabilities of shape (n, K) are evaluated on the top label: confidence is the largest
     probability, and correct means that its class (the first of ties, as in `predict`) is the true
     one. Probabilities of shape (n,) are evaluated on the positive class: confidence is the
     probability, and correct means positive. Where people differ, correct is the fraction that
-    agrees with the prediction.
+    agrees with the prediction. Those of a tensor come as arrays or, with `on_device`, as tensors.
     """
     for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
         if block.ndim == 1:
             confidence, correct = block, predictions.of_class(1, rows)
         else:
-            confidence, correct = _compute_top_label(predictions, rows, block)
+            confidence, correct = _compute_top_label(predictions, rows, block, on_device)
         yield rows, confidence, correct
 
 
 def _compute_top_label(
-    predictions: Predictions, rows: slice, block: Any
-) -> tuple[NDArray[Any], NDArray[Any]]:
+    predictions: Predictions, rows: slice, block: Any, on_device: bool
+) -> tuple[Any, Any]:
     """Return confidence and correctness of a block (n, K) of probabilities, each (n,)."""
     if not isinstance(block, np.ndarray):
+        if on_device:
+            return _compute_top_label_there(predictions, rows, block)
         # Only two numbers per sample leave the device, in one transfer: the bits of the largest
         # probability beside its class. torch takes the first of ties, too.
         torch, _ = get_back_end(block)
@@ -142,30 +144,21 @@ def _compute_top_label(
     return block[index, top], predictions.of_columns(top, rows)
 
 
-def compute_top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
+def _compute_top_label_there(predictions: Predictions, rows: slice, block: Any) -> tuple[Any, Any]:
+    """Return what `_compute_top_label` does, as tensors."""
+    _, place = get_back_end(block)
+    confidence, top = block.max(dim=1)  # the first of ties, as of an array
+    truth = place(predictions.truth[rows])
+    correct = truth.gather(1, top[:, None])[:, 0] if truth.ndim == 2 else truth == top
+    return confidence, correct.double()  # torch subtracts no booleans
+
+
+def compute_top_label(predictions: Predictions, *, on_device: bool = False) -> tuple[Any, Any]:
     """Return confidence and correctness (a boolean or a fraction) of all samples, each (n,)."""
-    blocks = [(confidence, correct) for _, confidence, correct in iter_top_label(predictions)]
-    confidence, correct = zip(*blocks)
-    return np.concatenate(confidence), np.concatenate(correct)
-
-
-def compute_top_label_there(predictions: Predictions) -> tuple[Any, Any]:
-    """Return what `compute_top_label` does, as tensors where the probabilities are tensors."""
-    if isinstance(predictions.proba, np.ndarray):
-        return compute_top_label(predictions)
-    torch, _ = get_back_end(predictions.proba)
-    confidence, correct = zip(*(found for _, *found in _iter_top_label_there(predictions)))
-    return torch.cat(confidence), torch.cat(correct)
-
-
-def _iter_top_label_there(predictions: Predictions) -> Iterator[tuple[slice, Any, Any]]:
-    """Yield what `iter_top_label` does, of a tensor, which stays on its device."""
-    _, place = get_back_end(predictions.proba)
-    for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
-        confidence, top = block.max(dim=1)  # the first of ties, as of an array
-        truth = place(predictions.truth[rows])
-        correct = truth.gather(1, top[:, None])[:, 0] if predictions.is_soft else truth == top
-        yield rows, confidence, correct
+    blocks = iter_top_label(predictions, on_device=on_device)
+    confidence, correct = zip(*(found for _, *found in blocks))
+    xp, _ = get_back_end(confidence[0])
+    return xp.concatenate(confidence), xp.concatenate(correct)
 
 
 def compute_bins(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
@@ -173,8 +166,12 @@ def compute_bins(predictions: Predictions, *, n_bins: int, strategy: str) -> Bin
     if strategy == "uniform":
         edges = compute_uniform_edges(n_bins)
         return Bins(edges, sum_bins(predictions, edges))
-    confidence, correct = compute_top_label(predictions)
-    return Bins(*compute_quantile_sums(confidence, correct, predictions.weight, n_bins))
+    confidence, correct = compute_top_label(predictions, on_device=True)
+    if isinstance(confidence, np.ndarray):
+        return Bins(*compute_quantile_sums(confidence, correct, predictions.weight, n_bins))
+    levels, weight = np.arange(1, n_bins) / n_bins, predictions.weight
+    edges = merge_edges(to_host(compute_quantiles_of_rows(confidence[None], levels, weight)[0]))
+    return Bins(edges, sum_bins(predictions, edges))
 
 
 def sum_bins(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -196,7 +193,7 @@ def _sum_top_label_on_device(
     torch, move = get_back_end(proba)
     limits = move(find_limits(edges, _find_dtype_there(proba)))
     sums = torch.zeros((3, len(edges) - 1), dtype=torch.float64, device=proba.device)
-    for rows, confidence, correct in _iter_top_label_there(predictions):
+    for rows, confidence, correct in iter_top_label(predictions, on_device=True):
         n = len(confidence)
         weight = move(np.ones(n) if predictions.weight is None else predictions.weight[rows])
         parts = torch.stack([weight, weight * confidence, weight * correct])
@@ -503,11 +500,12 @@ def ks_calibration_error(
     predictions = check_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
-    confidence, correct = compute_top_label(predictions)
+    confidence, correct = compute_top_label(predictions, on_device=True)
     # Rounding may take a probability below 0. Groups of ties come in decreasing order.
-    score, weight, positive = tie_groups(np.maximum(confidence, 0), correct, predictions.weight)
-    difference = score.astype(np.float64) * weight - positive
-    return float(np.abs(np.cumsum(difference[::-1])).max() / weight.sum())
+    score, weight, positive = tie_groups(confidence.clip(min=0), correct, predictions.weight)
+    difference = as_float64(score) * weight - positive
+    xp, _ = get_back_end(difference)
+    return float(abs(xp.flip(difference, (0,)).cumsum(0)).max() / weight.sum())
 
 
 @validate_params(BINNING_CONSTRAINTS)

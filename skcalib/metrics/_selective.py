@@ -15,7 +15,7 @@ from ..utils._compat import Interval, validate_params
 from ..utils._numeric import compute_row_entropy, compute_row_margin, iter_blocks
 from ..utils._output import sort_by_similarity
 from ..utils._proba import Predictions, check_predictions, check_values
-from ._calibration_error import compute_top_label_there
+from ._calibration_error import compute_top_label
 from ._per_sample import make_two_columns
 from ._registry import register
 from ._ties import TieGroups, tie_groups
@@ -47,7 +47,7 @@ def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopL
         # Checked before (1 - p, p) is built: an error should name a column that the user gave.
         check_values(predictions.proba)
         predictions = predictions._replace(proba=make_two_columns(predictions.proba))
-    return TopLabels(predictions, *compute_top_label_there(predictions))
+    return TopLabels(predictions, *compute_top_label(predictions, on_device=True))
 
 
 def get_confidence(confidence: str | ArrayLike, predicted: TopLabels) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 from scipy.optimize import brentq
 
+from ..utils._backends import as_float64, get_back_end, to_host
 from ..utils._compat import Interval, validate_params
 from ..utils._proba import Predictions, check_predictions
 from ._calibration_error import declares, iter_top_label
@@ -91,13 +92,14 @@ def smooth_calibration_error(
 
 def compute_excess_on_grid(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
     """Return confidence minus correctness, weighted and spread over the grid, (n_steps + 1,)."""
-    excess = np.zeros(n_steps + 1)
-    for rows, confidence, correct in iter_top_label(predictions):
-        residual = confidence.astype(np.float64) - correct
+    excess = 0.0
+    for rows, confidence, correct in iter_top_label(predictions, on_device=True):
+        residual = as_float64(confidence) - correct
         if predictions.weight is not None:
-            residual *= predictions.weight[rows]
+            _, place = get_back_end(residual)
+            residual *= place(predictions.weight[rows])
         excess += GridPlaces.of(confidence, n_steps).spread(residual)
-    return excess
+    return to_host(excess)
 
 
 def count_grid_steps(bandwidth: float | None) -> int:
@@ -111,26 +113,28 @@ def count_grid_steps(bandwidth: float | None) -> int:
 class GridPlaces(NamedTuple):
     """Where samples lie on the grid: the point on their left, and how far they are beyond it."""
 
-    left: NDArray[np.intp]
-    beyond: NDArray[np.float64]
+    left: Any
+    beyond: Any
     n_steps: int
 
     @classmethod
-    def of(cls, confidence: NDArray[Any], n_steps: int) -> GridPlaces:
+    def of(cls, confidence: Any, n_steps: int) -> GridPlaces:
         """Find the places; a confidence of 1 is the right end of the last step."""
-        place = np.clip(confidence.astype(np.float64), 0, 1) * n_steps
-        left = np.minimum(place.astype(np.intp), n_steps - 1)
+        xp, _ = get_back_end(confidence)
+        place = as_float64(confidence).clip(0, 1) * n_steps
+        left = xp.asarray(place, dtype=xp.int64).clip(max=n_steps - 1)
         return cls(left, place - left, n_steps)
 
-    def spread(self, values: NDArray[Any]) -> NDArray[np.float64]:
+    def spread(self, values: Any) -> Any:
         """Return the masses of the samples summed over the grid, (n_steps + 1,).
 
         Each is split between the points beside it, which keeps its sum and its mean place.
         """
+        xp, place = get_back_end(values)
         right_part = values * self.beyond
-        grid = np.zeros(self.n_steps + 1)
-        grid[:-1] = np.bincount(self.left, values - right_part, self.n_steps)
-        grid[1:] += np.bincount(self.left, right_part, self.n_steps)
+        grid = place(np.zeros(self.n_steps + 1))
+        grid[:-1] = xp.bincount(self.left, values - right_part, self.n_steps)
+        grid[1:] += xp.bincount(self.left, right_part, self.n_steps)
         return grid
 
 
