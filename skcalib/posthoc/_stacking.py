@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit, softmax
 from sklearn.base import clone
-from sklearn.isotonic import isotonic_regression
 
 from ..utils._labels import compute_design_effect
 from ..utils._numeric import compute_row_max, compute_row_sum
@@ -101,12 +101,12 @@ class ShrunkIsotonic(AfterTemperature):
         _, of_sample = np.unique(odds.round(9), return_inverse=True)
         # Sums over samples with equal odds: weight, hits, probability, odds.
         sums = [np.bincount(of_sample, weight * part) for part in (1.0, hit, p, odds)]
-        fitted = isotonic_regression(sums[1] / sums[0], sample_weight=sums[0])
+        fitted = isotonic_regression(sums[1] / sums[0], weights=sums[0]).x
         # Blocks of one value up to rounding are one block.
         block = np.append(0, np.cumsum(np.diff(fitted) > _LEAST_RISE))
         total, hits, predicted, odds = (np.bincount(block, part) for part in sums)
         shrunk = (hits + predicted / total) / (total + 1)
-        values = isotonic_regression(shrunk, sample_weight=total)
+        values = isotonic_regression(shrunk, weights=total).x
         self.knots_, self.values_ = odds / total, _compute_log_odds(values)
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
