@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
+from ..utils._numeric import compute_row_max, compute_row_sum
 from ._base import SMALLEST
 from ._linear_fit import FIT_BLOCK
 
@@ -42,10 +42,13 @@ def fit_shifts(
             block = log_proba[rows]
             logits = (1 + theta[k]) * block
             logits += theta[:k]
+            logits -= compute_row_max(logits)[:, None]
             label = np.arange(len(block)), y[rows]
-            log_q = logits - logsumexp(logits, axis=1, keepdims=True)
-            loss -= float(weight[rows] @ log_q[label])
-            proba = np.exp(log_q, out=log_q)
+            of_label = logits[label]
+            proba = np.exp(logits, out=logits)
+            total = compute_row_sum(proba)
+            loss -= float(weight[rows] @ (of_label - np.log(total)))
+            proba /= total[:, None]
             hessian += _compute_hessian(block, proba, weight[rows])
             proba[label] -= 1
             proba *= weight[rows, None]
