@@ -16,6 +16,7 @@ from scipy.special import expit, log_softmax, logit
 from scipy.stats import t as student
 
 from ..utils._labels import encode_groups
+from ..utils._numeric import compute_row_max, compute_row_sum
 from ..utils._proba import Predictions
 
 Array = NDArray[np.float64]
@@ -101,7 +102,9 @@ def fit_logistic(
     def log_proba_at(theta: Array) -> Array:
         scores = z * theta[0] if free_slope else z.copy()
         scores[:, free] += theta[first:]
-        return log_softmax(scores, axis=1)
+        scores -= compute_row_max(scores)[:, np.newaxis]
+        scores -= np.log(compute_row_sum(np.exp(scores)))[:, np.newaxis]
+        return scores
 
     log_proba = log_proba_at(theta)
     best, converged = float(weight @ (targets * log_proba).sum(axis=1)), False
@@ -143,15 +146,15 @@ def _compute_derivatives(
 ) -> tuple[Array, Array]:
     """Return the gradient of the log-likelihood, and the Hessian of its negative."""
     residual, weighted = targets - proba, proba * weight[:, np.newaxis]
-    gradient = weight @ residual[:, free]
-    hessian = np.diag(weighted[:, free].sum(axis=0)) - proba[:, free].T @ weighted[:, free]
+    gradient = (weight @ residual)[free]
+    hessian = np.diag(weighted.sum(axis=0)[free]) - (proba.T @ weighted)[np.ix_(free, free)]
     if not free_slope:
         return gradient, hessian
-    away = logits - (proba * logits).sum(axis=1, keepdims=True)
-    mixed = (away * weighted)[:, free].sum(axis=0)
-    own = float((weighted * away**2).sum())
-    gradient = np.append(weight @ (residual * logits).sum(axis=1), gradient)
-    return gradient, np.block([[np.array([[own]]), mixed], [mixed[:, np.newaxis], hessian]])
+    away = logits - np.einsum("ik,ik->i", proba, logits)[:, np.newaxis]
+    gradient = np.append(weight @ np.einsum("ik,ik->i", residual, logits), gradient)
+    weighted *= away
+    mixed, own = weighted.sum(axis=0)[free], np.vdot(weighted, away)
+    return gradient, np.vstack([np.append(own, mixed), np.column_stack([mixed, hessian])])
 
 
 class Estimate(NamedTuple):
