@@ -112,8 +112,9 @@ def test_a_calibrated_classifier_does_not_depend_on_the_unit(name, k):
             FrozenEstimator(Scaled(model).set_params(scale=scale).fit(X[:300], y[:300])), name
         )
         proba.append(calibrated.fit(X[300:], y[300:]).predict_proba(X))
-    np.testing.assert_allclose(proba[1], proba[0], atol=1e-7)
-    np.testing.assert_allclose(proba[2], proba[0], atol=1e-7)
+    # A search for a matrix ends where a step would lower the log-loss by less than 1e-9.
+    np.testing.assert_allclose(proba[1], proba[0], atol=1e-6)
+    np.testing.assert_allclose(proba[2], proba[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["auto", "temperature", "sigmoid", "beta", "structured_matrix"])
