@@ -415,7 +415,8 @@ class CalibrationScoring(EpochScoring):
             The metric.
         """
         label, (metric, given) = net._encoded(y), self._unwrapped()
-        own = type(net).predict_proba is not NeuralNetClassifier.predict_proba
+        predict = getattr(net.predict_proba, "__func__", None)
+        own = predict is not NeuralNetClassifier.predict_proba
         # Another function may read arrays alone.
         proba = net.predict_proba(X) if own or not find_metric(metric) else _predict(net, X)
         columns = np.arange(len(net.classes_))  # a class may be missing among these samples
