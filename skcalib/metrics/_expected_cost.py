@@ -272,11 +272,11 @@ def cost_summary(
     ...     y_true, risk**2, [[0, 10], [1, 1]], decisions=["wait", "act"], random_state=0
     ... )
     >>> for row in table:
-    ...     print(f"{row['rule']}: {row['cost']:.2f}, predicted {row['predicted']:.2f}")
-    model: 0.87, predicted 0.17
-    recalibrated: 0.63, predicted 0.61
-    always wait: 1.01, predicted 0.19
-    always act: 1.00, predicted 1.00
+    ...     print(f"{row['rule']}: {row['cost']:.3f}, predicted {row['predicted']:.2f}")
+    model: 0.868, predicted 0.17
+    recalibrated: 0.628, predicted 0.61
+    always wait: 1.015, predicted 0.19
+    always act: 1.000, predicted 1.00
     """
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     proba = make_two_columns(predictions.proba).astype(np.float64)
