@@ -176,8 +176,7 @@ def compare_calibration(
         in [0, 1], that of a paired test of equal gains; small = the model of the larger gain is
         worse calibrated. Of a score, such as the Brier score, `gain` is NaN and ``pvalue`` that of
         equal scores, with the standard error of the interval: below .05 where the interval of 95 %
-        excludes 0. With `groups` both allow for labels that are alike within groups, and find
-        little where they are not. Of a calibration error of your own both are NaN.
+        excludes 0. Of a calibration error of your own both are NaN.
 
     Raises
     ------

@@ -573,10 +573,11 @@ def calibration_error_interval(
     probabilities say. Its interval is the basic one, the quantiles of the bootstrap reflected
     about the estimate, but begins at 0 where chance explains the error, and ends no lower than the
     estimate. The interval of any other metric, such as the log-loss, is normal, and that of one
-    with both signs, such as "overconfidence", too. Its standard error
-    is that of the bootstrap or, if larger, that of labels drawn for the resamples from the
-    probabilities, with four pseudo-samples spread evenly over the classes: few samples may contain
-    none of the large losses of rare labels.
+    with both signs, such as "overconfidence", too. Its standard error is that of the bootstrap or,
+    if larger, that of labels drawn for the resamples from the probabilities, with four
+    pseudo-samples spread evenly over the classes: few samples may contain none of the large losses
+    of rare labels. With `groups`, labels of a group are drawn together as often as those of the
+    data correlate, given the probabilities.
 
     With 131 072 samples or more, and neither weights nor groups nor several columns, samples of
     nearly equal confidence (8192 bins) are drawn together: a resample is one number per bin. The

@@ -160,25 +160,26 @@ class AnyError(NamedTuple):
         """Return the metric of samples drawn with replacement, with labels drawn for them.
 
         Labels are drawn from `proba` (n_samples, n_classes) with four pseudo-samples spread evenly
-        over the classes: labels that did not occur still may. The samples of a group share their
-        random numbers, so their labels are as alike as `proba` allows.
+        over the classes: labels that did not occur still may. Labels of a group are drawn
+        together as often as those of the data correlate.
         """
-        groups = np.arange(len(self.codes)) if self.groups is None else self.groups
-        weight = np.ones(len(groups)) if self.weight is None else self.weight
-        group_weight = np.bincount(groups, weight)
-        below = cumulate(
-            add_unseen(proba, group_weight.sum() ** 2 / (group_weight @ group_weight))
-        )
+        n_samples = len(self.codes)
+        weight = np.ones(n_samples) if self.weight is None else self.weight
+        groups, correlation, squares = self.groups, 0.0, float(weight @ weight)
+        if groups is not None:
+            correlation = compute_intraclass_correlation(proba, self.codes, weight, groups)
+            squares += correlation * (np.square(np.bincount(groups, weight)).sum() - squares)
+        below = cumulate(add_unseen(proba, weight.sum() ** 2 / squares))
         values = []
         for seed in seeds:
-            count = draw_counts(seed, len(groups), self.groups)
+            count = draw_counts(seed, n_samples, groups)
             rng = np.random.default_rng((seed, 1))
             # A sample that is drawn twice has two labels.
             layers = [np.flatnonzero(count > k) for k in range(count.max())]
-            u = np.concatenate(
-                [rng.uniform(size=len(group_weight))[groups[rows]] for rows in layers]
-            )
             rows = np.concatenate(layers)
+            u = np.concatenate(
+                [draw_uniform(rng, n_samples, groups, correlation)[k] for k in layers]
+            )
             codes = count_reached(below, u, rows)
             if self.losses is not None:
                 of_labels = self.losses[rows, codes]
@@ -187,6 +188,42 @@ class AnyError(NamedTuple):
             drawn = self._replace(proba=self.proba[rows], weight=weight[rows])
             values.append(drawn.value(codes))
         return values
+
+
+def compute_intraclass_correlation(
+    proba: NDArray[Any],
+    codes: NDArray[np.intp],
+    weight: NDArray[np.float64],
+    groups: NDArray[np.intp],
+) -> float:
+    """Return the correlation of the labels of a group, given their probabilities: from 0 to 1.
+
+    It is that of the residuals of two samples of a group, over all pairs: 0 if labels are drawn
+    independently from the probabilities, and 1 if they are copies, or if none came of those that
+    the probabilities hold possible.
+    """
+    residual = -proba.astype(np.float64)
+    residual[np.arange(len(codes)), codes] += 1
+    residual *= weight[:, np.newaxis]
+    size = np.sqrt(np.square(residual).sum(axis=1))
+    of_groups = np.array([np.bincount(groups, column) for column in residual.T])
+    squares = float(size @ size)
+    largest = float(np.square(np.bincount(groups, size)).sum()) - squares
+    if largest <= 0:
+        return 0.0
+    return float(np.clip((np.square(of_groups).sum() - squares) / largest, 0, 1))
+
+
+def draw_uniform(
+    rng: np.random.Generator, n: int, groups: NDArray[np.intp] | None, correlation: float
+) -> NDArray[np.float64]:
+    """Return n numbers from [0, 1); with the probability `correlation` a group shares one."""
+    own = rng.uniform(size=n)
+    if groups is None:
+        return own
+    n_groups = int(groups.max()) + 1
+    shares = rng.uniform(size=n_groups) < correlation
+    return np.where(shares[groups], rng.uniform(size=n_groups)[groups], own)
 
 
 class Resampled(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 from joblib import parallel_config
 from scipy.integrate import quad
 from scipy.special import expit, logit, softmax
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, norm
 
 from skcalib.datasets import make_predictions
 from skcalib.metrics import (
@@ -318,6 +318,35 @@ def test_groups_are_resampled_as_a_whole():
     assert high - low < 0.65 * (grouped[1] - grouped[0])
     with pytest.raises(ValueError, match=r"groups must have one entry .*, 400, got 3"):
         run(y, p, groups=[1, 2, 3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.5, 0.1])
+@pytest.mark.parametrize("size", [4, 20])
+def test_a_score_of_groups_is_as_uncertain_as_their_labels_are_alike(rate, size):
+    """Whether a group has one label or each sample its own, on average over sixty draws."""
+    widths = {"own": [], "copies": []}
+    errors = {"own": [], "copies": []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        once = np.tile(expit(logit(rate) + np.linspace(-1.5, 1.5, 30)), 2)
+        proba, groups = np.repeat(once, size), np.repeat(np.arange(60), size)
+        labels = {
+            "own": (rng.uniform(size=len(proba)) < proba).astype(int),
+            "copies": np.repeat((rng.uniform(size=60) < once).astype(int), size),
+        }
+        for name, y in labels.items():
+            low, high = calibration_error_interval(
+                y, proba, metric="log_loss", groups=groups, n_resamples=60, random_state=seed
+            )
+            widths[name].append(high - low)
+            # The bootstrap of groups, by hand.
+            losses = -np.log(np.where(y == 1, proba, 1 - proba)).reshape(60, size).mean(axis=1)
+            drawn = losses[rng.integers(60, size=(60, 60))].mean(axis=1)
+            errors[name].append(2 * norm.ppf(0.975) * drawn.std())
+    # A little wider: four samples of any class alike count beside those that are known.
+    for name, of_draws in widths.items():
+        assert 0.95 < np.mean(of_draws) / np.mean(errors[name]) < 1.3
 
 
 @pytest.mark.slow

@@ -248,6 +248,7 @@ def test_rows_without_finite_logits_are_named():
         net.predict(X)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_masked_classes_have_probability_0():
     class Masked(torch.nn.Linear):
         def forward(self, X):
@@ -323,6 +324,7 @@ def test_messages_in_the_words_of_skorch():
         net.fit(X, Y)
 
 
+@pytest.mark.usefixtures("on_host")
 def test_a_criterion_of_another_name():
     class Own(CalibratedNetClassifier):
         def initialize_criterion(self):

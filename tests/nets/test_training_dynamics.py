@@ -65,6 +65,7 @@ def test_record_of_all_samples_equals_predictions_epoch_by_epoch():
     }
 
 
+@pytest.mark.usefixtures("on_host")
 def test_entropies_near_the_largest_choose_as_those_of_float64():
     class Exact(Callback):
         def on_epoch_begin(self, net, dataset_train=None, **kwargs):
@@ -167,6 +168,7 @@ def test_needs_a_net_that_knows_its_samples():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", ["epoch", 1, 3, 1000])
+@pytest.mark.usefixtures("on_host")
 def test_records_every_few_steps_and_leaves_the_training_as_it_is(every):
     class Steps(Callback):
         """The predictions of the module after every step of training."""
