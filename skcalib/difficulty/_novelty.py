@@ -10,14 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights
 from ..utils._backends import by_chunks
-from ..utils._compat import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils._compat import (
+    HasMethods,
+    Interval,
+    StratifiedGroupKFold,
+    StrOptions,
+    _fit_context,
+    _safe_indexing,
+)
 from ..utils._estimators import (
     MetaMixin,
     VersionMixin,

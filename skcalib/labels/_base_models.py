@@ -21,7 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,7 +32,7 @@ from ..difficulty import RelativeMahalanobisScorer
 from ..difficulty._mahalanobis import make_gaussians_without
 from ..metrics import check_alignment
 from ..utils._arrays import reword
-from ..utils._compat import _safe_indexing
+from ..utils._compat import StratifiedGroupKFold, _safe_indexing
 from ..utils._estimators import (
     Folds,
     fit_clone,

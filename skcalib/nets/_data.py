@@ -14,7 +14,7 @@ import skorch.dataset
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from sklearn.model_selection import GroupKFold
 from skorch.dataset import ValidSplit
 from skorch.utils import to_numpy
 from torch import Tensor
@@ -22,6 +22,7 @@ from torch.nn.functional import one_hot
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
 from ..losses import CorrectnessHistory
+from ..utils._compat import StratifiedGroupKFold
 
 # Batches that hold the positions of their samples, and that are built quickly.
 #

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
+from ..utils._compat import StratifiedGroupKFold
 from ..utils._estimators import Folds, fit_clone, predict_columns
 from ._constants import FEWEST_TO_CALIBRATE, MANY_NUMBERS, N_BINS, N_FOLDS
 from ._data import ReportData, compute_mean, compute_mean_interval

@@ -19,6 +19,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.base import _fit_context as _checking_fit
 from sklearn.metrics._scorer import _Scorer
+from sklearn.model_selection import StratifiedGroupKFold as _StratifiedGroupKFold
+from sklearn.utils import check_random_state
 from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval
@@ -141,6 +143,22 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated]
         return cast(Decorated, check(restoring))
 
     return decorate
+
+
+class StratifiedGroupKFold(_StratifiedGroupKFold):
+    """Folds of groups with the classes alike, shuffled as by scikit-learn 1.8.
+
+    Earlier ones shuffle the classes of the groups and not the groups: they draw no other folds
+    where all groups have the same classes, and folds with unlike classes elsewhere.
+    """
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        """Yield the training and test rows of every fold."""
+        if not self.shuffle:
+            return super().split(X, y, groups)
+        codes = np.unique(groups, return_inverse=True)[1]
+        order = check_random_state(self.random_state).permutation(codes.max() + 1)
+        return _StratifiedGroupKFold(self.n_splits).split(X, y, np.argsort(order)[codes])
 
 
 class LabeledProbaScorer(_Scorer):

@@ -54,3 +54,13 @@ def test_one_part_of_the_groups_is_held_out(cv, one_in, labels):
     assert len(split_groups(ValidSplit(cv), data, y, few)[1]) > 0
     with pytest.raises(ValueError, match=f"groups must have at least {one_in} values"):
         split_groups(ValidSplit(cv), data, y, np.minimum(groups, one_in - 2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_that_are_held_out_have_the_shares_of_the_classes(seed):
+    groups = np.repeat(np.arange(30), 4)
+    y = np.repeat(np.arange(30) % 6 == 0, 4).astype(int)
+    split = ValidSplit(0.2, random_state=seed)
+    _, valid = split_groups(split, TensorDataset(torch.arange(120)), y, groups)
+    assert y[valid.indices].sum() == 4  # one of five groups of the class, as of all thirty
+    assert len(valid) == 24
