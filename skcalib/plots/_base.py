@@ -258,8 +258,9 @@ class BaseDisplay:
         self, x: Any, y: Any, lower: Any, upper: Any, line: Line2D, **options: Any
     ) -> None:
         """Draw an interval of every point in the color of its line."""
-        # Rounding may put an end on the wrong side of its point.
-        ends = (y - lower).clip(0), (upper - y).clip(0)
+        # Rounding may put an end on the wrong side of its point. One array: of two with one point,
+        # matplotlib 3.8 warns.
+        ends = np.clip([y - lower, upper - y], 0, None)
         style: dict[str, Any] = {**BARS, "ecolor": line.get_color()}
         self.ax_.errorbar(x, y, yerr=ends, **style, **options)
 

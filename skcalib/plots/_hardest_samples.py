@@ -328,6 +328,8 @@ class HardestSamplesDisplay(BaseDisplay):
 def _take_sample(samples: Any, number: int) -> Any:
     """Return a sample by position: a text, a row, or the pixels of an image."""
     sample = take_sample(samples, number)
+    if hasattr(sample, "toarray"):  # a sparse row
+        return sample.toarray()[0]
     if isinstance(sample, PurePath) or hasattr(sample, "thumbnail"):
         return np.asarray(open_image(sample, extra="report").convert("RGB"))
     return sample

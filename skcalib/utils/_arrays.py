@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from ._backends import is_chunked, to_host
+from ._compat import _num_samples
 from ._output import warn
 
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
@@ -163,7 +164,7 @@ def _list_dtypes(X: Any) -> list[Any]:
 
 def check_same_length(**arrays: NDArray[Any] | None) -> None:
     """Raise unless all arrays, passed by the names of the arguments, have equally many rows."""
-    lengths = {name: len(array) for name, array in arrays.items() if array is not None}
+    lengths = {name: _num_samples(array) for name, array in arrays.items() if array is not None}
     if len(set(lengths.values())) > 1:
         raise ValueError(
             f"{' and '.join(lengths)} must have the same number of rows, "

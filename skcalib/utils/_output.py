@@ -22,6 +22,7 @@ from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -349,8 +350,11 @@ _DEEP_MODES = ("I;16", "I;16B", "I;16L", "I;16N", "I", "F")
 def take_sample(samples: Any, position: int) -> Any:
     """Return a sample by its position: a row with the names of its columns, or an entry.
 
-    Tables and columns of pandas, polars and pyarrow are containers, and so is any sequence.
+    Tables and columns of pandas, polars and pyarrow are containers, and so is any sequence. A
+    sparse row has the shape (1, n_features).
     """
+    if issparse(samples):  # not every format has rows, and an integer takes none in scipy 1.12
+        return samples.tocsr()[[position]]
     if hasattr(samples, "iloc"):  # indexing a DataFrame itself looks for a column
         return samples.iloc[position]
     if not hasattr(samples, "slice"):

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -248,6 +249,14 @@ def test_the_title_stands_above_the_captions():
 def test_samples_may_be_lists_of_numbers():
     display = HardestSamplesDisplay.from_predictions([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0])
     assert lines_of(display.axes_[0, 0])[1] == ["1", "1", "3", "4"]
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csr_array", "csc_array", "coo_array"])
+def test_sparse_samples_are_rows(kind):
+    rows = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
+    display = HardestSamplesDisplay.from_predictions(getattr(sparse, kind)(rows), [0.0, 1.0])
+    assert lines_of(display.axes_[0, 0])[1] == ["1", "1", "3", "0", "4"]
+    assert lines_of(display.axes_[1, 0])[1] == ["0", "0", "0", "2", "0"]
 
 
 @pytest.mark.slow
