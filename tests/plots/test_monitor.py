@@ -51,8 +51,8 @@ def test_the_curve_is_the_evidence_after_every_step(by, changed):
     assert display.ax_.get_title() == f"alarm at day {first}, evidence since {since}"
     assert display.alarm_.get_xdata() == [first + 1]
     (shaded,) = display.ax_.patches
-    assert shaded.get_x() == display.since + 0.5
-    assert shaded.get_x() + shaded.get_width() == first + 1.5
+    extents = shaded.get_path().transformed(shaded.get_patch_transform()).get_extents()
+    assert (extents.x0, extents.x1) == (display.since + 0.5, first + 1.5)
 
 
 @pytest.mark.slow
