@@ -382,7 +382,7 @@ def _compute_moments(sample: Sample, grid: Array, value: Array) -> tuple[Array, 
         starts = np.flatnonzero(np.diff(group[rows], prepend=-1))
         of_groups = np.add.reduceat(gain, starts, axis=0)
         total += of_groups.T @ of_groups
-        cubes += (of_groups**3).sum(axis=0)
+        cubes += (of_groups * of_groups * of_groups).sum(axis=0)
     total *= n / max(n - 1, 1)
     cubes *= n**2 / max((n - 1) * (n - 2), 1)
     # One positive and one negative group more, acted on at every threshold.
