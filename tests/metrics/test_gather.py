@@ -13,12 +13,15 @@ pytest.importorskip("torch.distributed")
 
 RANK = """
 import json, sys
+from datetime import timedelta
 import numpy as np
 import torch.distributed as dist
 from skcalib.metrics import CalibrationAccumulator
 
 rank, store = int(sys.argv[1]), sys.argv[2]
-dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+dist.init_process_group(
+    "gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timedelta(minutes=5)
+)
 rng = np.random.default_rng(rank)
 proba = rng.dirichlet(np.ones(3), 100 + rank)
 y = rng.integers(0, 3, 100 + rank)
@@ -32,8 +35,8 @@ for names in (None, range(3), ["a", "b", "c"] if rank else range(3)):
         found.append([mine.to_json(), sum(parts).to_json(), mine.to_json()])
     except ValueError as error:
         found.append(str(error))
-print(json.dumps(found))
-dist.destroy_process_group()
+print(json.dumps(found), flush=True)
+sys.stdin.read()  # until it is killed: torch 2.7 may hang as it destroys the group
 """
 
 
@@ -42,12 +45,18 @@ def run_both(folder):
     runs = [
         subprocess.Popen(
             [sys.executable, "-c", RANK, str(rank), str(store)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         for rank in range(2)
     ]
-    return [json.loads(run.communicate(timeout=300)[0].splitlines()[-1]) for run in runs]
+    try:
+        return [json.loads(run.stdout.readline()) for run in runs]
+    finally:
+        for run in runs:
+            run.kill()
+            run.communicate()
 
 
 @pytest.mark.slow
