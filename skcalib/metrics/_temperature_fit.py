@@ -273,15 +273,25 @@ class TemperatureProblem:
         return self._with_pseudo_errors(beta, slope, curvature, self.pseudo)
 
     def _with_pseudo_errors(
-        self, beta: float, slope: float, curvature: float, pseudo: NDArray | None
+        self,
+        beta: float,
+        slope: float,
+        curvature: float,
+        pseudo: NDArray | None,
+        change: NDArray | None = None,
     ) -> tuple[float, float]:
-        """Return slope and curvature plus those of the pseudo-errors, of weights (n,)."""
+        """Return slope and curvature plus those of the pseudo-errors.
+
+        Their weights are `pseudo` (n,), whose derivatives in beta are `change`, 0 if None.
+        """
         if self.margins is not None and pseudo is not None:
             # The log-loss of the runner-up against the top, log(1 + exp(beta margin)).
             wrong = 1 / (1 + np.exp(-np.minimum(beta * self.margins, 700)))
             slope += float(pseudo @ (wrong * self.margins))
             with np.errstate(over="ignore", invalid="ignore"):
                 curvature += float(pseudo @ (wrong * (1 - wrong) * self.margins**2))
+            if change is not None:
+                curvature += float(change @ (wrong * self.margins))
         return slope, curvature
 
     def _beside_uniform(self, beta: float) -> tuple[float, float]:

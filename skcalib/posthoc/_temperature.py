@@ -603,8 +603,14 @@ class _Mixture(TemperatureProblem):
         free = np.append(w > _LEAST_FREE, True)
         bend = np.ones((4, 4))
         bend[:3, :3], bend[3, 3] = ratio * self.weight @ ratio.T, 0.0
-        moved = np.linalg.lstsq(bend[np.ix_(free, free)], cross[free], rcond=None)[0]
-        curvature -= max(float(cross[free] @ moved), 0.0)
-        pseudo = self.weight * r
-        pseudo /= max(float(pseudo.sum()), 10.0)
-        return self._with_pseudo_errors(beta, slope, curvature, pseudo)
+        moved = np.zeros(4)
+        moved[free] = np.linalg.lstsq(bend[np.ix_(free, free)], -cross[free], rcond=None)[0]
+        curvature += min(float(cross @ moved), 0.0)
+        # The posterior changes with beta and the weights, and with it the pseudo-errors.
+        change = ratio[0] * moved[0] - r * (moved[:3] @ ratio) - r * (1 - r) * by_beta
+        pseudo, change = self.weight * r, self.weight * change
+        total = float(pseudo.sum())
+        if total > 10:
+            change -= pseudo * (change.sum() / total)
+        pseudo, change = pseudo / max(total, 10.0), change / max(total, 10.0)
+        return self._with_pseudo_errors(beta, slope, curvature, pseudo, change)
