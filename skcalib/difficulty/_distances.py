@@ -11,7 +11,7 @@ from scipy.linalg import get_blas_funcs
 
 from ..utils._backends import as_float64, collect_blocks, get_back_end, take_rows, to_host
 from ..utils._labels import format_labels
-from ..utils._output import warn
+from ..utils._output import format_count, warn
 from ._gaussians import (
     GaussianStatistics,
     JointForm,
@@ -218,7 +218,7 @@ def compute_class_distances(
     if not n_varying:
         raise ValueError(
             "X must vary within at least one class, got no variance about the class means "
-            f"({total_weight:g} samples in {n_classes} classes)."
+            f"({format_count(total_weight)} samples in {n_classes} classes)."
         )
     default = compute_default_tol(len(within), statistics.work_eps)
     tolerance = RankTolerance(noise, default if tol is None else tol)

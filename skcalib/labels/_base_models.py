@@ -44,7 +44,7 @@ from ..utils._estimators import (
     predict_out_of_fold,
 )
 from ..utils._labels import as_labels, find_positions, format_labels, match_columns
-from ..utils._output import collecting, ignoring, warn
+from ..utils._output import collecting, format_count, ignoring, warn
 from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ._constants import (
     LARGEST_RATIO,
@@ -180,7 +180,8 @@ def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
     if np.count_nonzero(total > 1) < 2:
         raise ValueError(
             "sample_weight must count samples, more than one in at least two classes (weights "
-            f"that sum to 1 do not), got a total of {total.max():.3g} in the largest class."
+            f"that sum to 1 do not), got a total of {format_count(total.max())} in the largest "
+            "class."
         )
 
 

@@ -22,12 +22,13 @@ from ..utils._backends import (
     is_chunked,
     is_on_accelerator,
     reduce_chunks,
+    sum_by_index,
     to_host,
 )
 from ..utils._compat import Interval, validate_params
 from ..utils._labels import as_labels, shorten
 from ..utils._numeric import compute_uniform_edges
-from ..utils._output import warn
+from ..utils._output import format_count, warn
 from ..utils._proba import TOLERANCE, Predictions, as_proba, check_predictions
 from ._binned_draws import count_effective
 from ._calibration_error import (
@@ -111,12 +112,12 @@ class _KS(Summed):
         n_bins = count_grid_steps(None)
         sums = 0.0
         for rows, confidence, correct in iter_top_label(predictions, on_device=True):
-            xp, place = get_back_end(confidence)
+            _, place = get_back_end(confidence)
             residual = as_float64(confidence) - correct
             if predictions.weight is not None:
                 residual *= place(predictions.weight[rows])
             left = GridPlaces.of(confidence, n_bins).left
-            sums += xp.bincount(left, residual, n_bins)
+            sums += sum_by_index(left, residual, n_bins)
         return to_host(sums)
 
     def value(self, sums: NDArray[np.float64], total: float, norm: str) -> float:
@@ -700,9 +701,9 @@ class CalibrationAccumulator:
         return compute_curve(Bins(self.edges_, self.sums_))
 
     def __repr__(self) -> str:
-        n = self.sums_[0].sum()
+        n, n_bins = self.sums_[0].sum(), len(self.edges_) - 1
         error = f", expected_calibration_error={self.result():.4f}" if n else ""
-        return f"CalibrationAccumulator(n_bins={len(self.edges_) - 1}, samples={n:g}{error})"
+        return f"CalibrationAccumulator(n_bins={n_bins}, samples={format_count(n)}{error})"
 
     def _empty(self) -> CalibrationAccumulator:
         """Return an accumulator without samples, with the same options and classes."""

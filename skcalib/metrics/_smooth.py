@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 from scipy.optimize import brentq
 
-from ..utils._backends import as_float64, get_back_end, to_host
+from ..utils._backends import as_float64, get_back_end, sum_by_index, to_host
 from ..utils._compat import Interval, validate_params
 from ..utils._proba import Predictions, check_predictions
 from ._calibration_error import declares, iter_top_label
@@ -130,11 +130,9 @@ class GridPlaces(NamedTuple):
 
         Each is split between the points beside it, which keeps its sum and its mean place.
         """
-        xp, place = get_back_end(values)
         right_part = values * self.beyond
-        grid = place(np.zeros(self.n_steps + 1))
-        grid[:-1] = xp.bincount(self.left, values - right_part, self.n_steps)
-        grid[1:] += xp.bincount(self.left, right_part, self.n_steps)
+        grid = sum_by_index(self.left, values - right_part, self.n_steps + 1)
+        grid[1:] += sum_by_index(self.left, right_part, self.n_steps)
         return grid
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._backends import get_back_end
+from ..utils._backends import get_back_end, sum_by_index
 
 
 class TieGroups(NamedTuple):
@@ -42,5 +42,7 @@ def tie_groups(score: Any, positive: Any, weight: NDArray[np.float64] | None) ->
         score, positive, weight = score[place(used)], positive[place(used)], weight[used]
     distinct, index = xp.unique(score, return_inverse=True)
     weight = place(np.ones(len(score)) if weight is None else weight)
-    total, of_positive = (xp.bincount(index, part) for part in (weight, weight * positive))
+    total, of_positive = (
+        sum_by_index(index, part, len(distinct)) for part in (weight, weight * positive)
+    )
     return TieGroups(*(xp.flip(part, (0,)) for part in (distinct, total, of_positive)))

@@ -39,8 +39,8 @@ from ..utils._labels import (
     get_column_names,
     shorten,
 )
-from ..utils._numeric import compute_quantiles
-from ..utils._output import name_argument, warn
+from ..utils._numeric import compute_quantiles, iter_blocks
+from ..utils._output import format_count, name_argument, warn
 from ..utils._proba import (
     FLOAT32_ROUNDING,
     as_soft_labels,
@@ -228,7 +228,7 @@ class PostHocCalibrator(
         if groups is not None:
             groups = encode_groups(groups, _num_samples(X))[1]
         if self._is_summed_on_device(X, y):
-            return self._check_and_fit_on_device(X, y, sample_weight)
+            return self._check_and_fit_on_device(X, y, sample_weight, groups)
         return self._check_and_fit(X, y, sample_weight, groups)
 
     @by_chunks
@@ -465,14 +465,11 @@ class PostHocCalibrator(
             check_consistent_length(scores, codes)
         weight = average_to_one(check_weights(sample_weight, len(scores)))
         self.unit_ = find_unit(scores, weight) if self.input == "scores" else 1.0
-        if warns and not aligned and codes is not None:
-            self._warn_of_order(
-                X, y, scores, codes, draw_independent_rows(len(scores), groups, weight)
-            )
-        # Only classes that somebody named, as a classifier does, are known to exist.
-        named = self.classes is not None
-        if warns and named and codes is not None and self.input != "scores":
-            self._warn_of_absent(scores, codes, draw_independent_rows(len(scores), groups, weight))
+        if warns and codes is not None:
+            independent = draw_independent_rows(len(scores), groups, weight)
+            if not aligned:
+                self._warn_of_order(X, y, scores, codes, independent)
+            self._warn_of_absent(scores, codes, scores, independent)
         if is_soft(codes):
             # One row per sample and class. Rows of a sample stay in one fold.
             samples, codes, weight = expand_soft_labels(codes, weight)
@@ -514,22 +511,31 @@ class PostHocCalibrator(
         for finding in findings:
             warn(reword(finding, {"y_proba": "X", "y_true": "y", "labels=": "classes="}))
 
-    def _warn_of_absent(self, scores: NDArray, codes: NDArray, rows: Any) -> None:
-        """Warn of classes without samples, of which X expects some: they are learned as rare."""
+    def _warn_of_absent(self, scores: Any, codes: NDArray, some: NDArray, rows: Any) -> None:
+        """Warn of classes without samples, of which X expects some: they are learned as rare.
+
+        Whether it does is seen in rows of `some` of the scores.
+        """
+        # Only classes that somebody named, as a classifier does, are known to exist.
+        if self.classes is None or self.input == "scores":
+            return
         found = codes.sum(axis=0) if is_soft(codes) else np.bincount(codes)
         k = len(self.classes_)
         absent = np.flatnonzero(np.append(found, np.zeros(k - len(found)))[:k] == 0)
         if not len(absent):
             return
-        proba = self._as_proba(scores[rows].astype(np.float64))[:, absent]
+        proba = self._as_proba(some[rows].astype(np.float64))[:, absent]
         # The probability that independent samples of these probabilities have none of the class.
         p_of_none = np.exp(np.log1p(-np.minimum(proba, 1 - SMALLEST)).sum(axis=0))
         sure = np.flatnonzero(p_of_none < _LEAST_P_OF_NONE / len(absent))
         if len(sure):
-            expected = self._as_proba(scores.astype(np.float64))[:, absent[sure]].sum(axis=0)
+            expected: NDArray[np.float64] = sum(
+                self._as_proba(block.astype(np.float64))[:, absent[sure]].sum(axis=0)
+                for _, block in iter_blocks(scores)
+            )
             warn(
                 f"y has no sample of class {format_labels(self.classes_[absent[sure]])}, of which "
-                f"X predicts {', '.join(f'{number:.3g}' for number in expected[:10])} among "
+                f"X predicts {', '.join(map(format_count, expected[:10]))} among "
                 f"{len(scores)} samples: the calibrator learns it as absent. Pass samples of all "
                 "classes, drawn as those to predict."
             )
@@ -587,7 +593,9 @@ class PostHocCalibrator(
             return False
         return bool(np.isfinite(find_range(rows)).all())  # infinite: an option is missing
 
-    def _check_and_fit_on_device(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _check_and_fit_on_device(
+        self, X: Any, y: Any, sample_weight: Any, groups: NDArray[np.intp] | None
+    ) -> Self:
         """Check and fit where X is on an accelerator; warn of what a sample of it shows."""
         rows = validate_rows(self, X, ensure_all_finite=False)
         if self.input == "proba":
@@ -596,17 +604,17 @@ class PostHocCalibrator(
             _check_size(float(np.abs(find_range(rows)).max()))
         self.classes_, codes = self._read_labels(y, rows)
         with name_argument("X", "y"):
-            check_consistent_length(codes, rows)
+            check_consistent_length(rows, codes)
         weight = average_to_one(check_weights(sample_weight, len(rows)))
         self.unit_ = 1.0
         data = ScoresOnDevice(self, rows, codes, weight)
         scores, some, of_some = data.sample()
-        independent = draw_independent_rows(len(scores), None, of_some)
+        groups = None if groups is None else groups[data.sampled]
+        independent = draw_independent_rows(len(scores), groups, of_some)
         if self.input == "logits" and holds_proba(scores):
             self._warn_of_proba()
         self._warn_of_order(scores, some, scores, some, independent)
-        if self.classes is not None:
-            self._warn_of_absent(scores, codes, independent)
+        self._warn_of_absent(rows, codes, scores, independent)
         if self.input == "proba":
             self._zero = _limit_zero(find_smallest_positive(data.scores))
         self._fit_chunks(data)

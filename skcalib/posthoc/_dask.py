@@ -78,14 +78,14 @@ class ScoresOnDevice:
         weight: NDArray[np.float64] | None,
     ) -> None:
         _, place = get_back_end(scores)
-        if weight is None:
-            weight = np.ones(len(y))
-        elif not weight.all():
-            used = np.flatnonzero(weight)
+        used = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+        weight = np.ones(len(y)) if weight is None else weight
+        if len(used) < len(y):
             scores, y, weight = TensorRows(scores.tensor[place(used)]), y[used], weight[used]
         self.calibrator, self.scores = calibrator, scores
         self.y, self.weight = place(y), place(weight)
         some = slice(None, None, max(1, len(y) // DEVICE_SAMPLE_SIZE))
+        self.sampled = used[some]  # rows of the sample
         self._sample = to_host(scores[some]), y[some], weight[some]
 
     def sum(self, of_samples: Callable[..., Any], *state: Any) -> Any:

@@ -314,7 +314,7 @@ class PriorShift(PostHocCalibrator):
     _takes_scores = False
     _data_params = ("training_scores",)
 
-    def _warn_of_absent(self, scores: NDArray, codes: NDArray, rows: Any) -> None:
+    def _warn_of_absent(self, scores: Any, codes: NDArray, some: NDArray, rows: Any) -> None:
         """Do not warn: a new population may lack a class."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

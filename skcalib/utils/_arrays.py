@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from ._backends import is_chunked, to_host
 from ._compat import _num_samples
-from ._output import warn
+from ._output import format_count, warn
 
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
@@ -233,9 +233,9 @@ def warn_of_total(total: float, n_samples: int) -> None:
     """Warn where `total`, the sum of weights, is less than half of the samples they weigh."""
     if total < 0.5 * n_samples:
         warn(
-            f"sample_weight sums to {total:.3g} for {n_samples} samples. A weight of k counts as "
-            "k samples, so that weights which were normalized leave hardly any: multiply them by "
-            "len(y) / sample_weight.sum()."
+            f"sample_weight sums to {format_count(total)} for {n_samples} samples. A weight of k "
+            "counts as k samples, so that weights which were normalized leave hardly any: "
+            "multiply them by len(y) / sample_weight.sum()."
         )
 
 

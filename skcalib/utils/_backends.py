@@ -266,6 +266,15 @@ def take_rows(matrix: Any, positions: Any) -> Any:
     return matrix.take(positions, axis=0) if get_back_end(matrix)[0] is np else matrix[positions]
 
 
+def sum_by_index(index: Any, values: Any, size: int) -> Any:
+    """Return the float64 sums (size,) of the values that share an index."""
+    if get_back_end(values)[0] is np:
+        return np.bincount(index, values, size)
+    # On CUDA, index_add_ has a deterministic implementation, and bincount with weights has none.
+    values = as_float64(values)
+    return values.new_zeros(size).index_add_(0, index, values)
+
+
 def compute_row_squares(rows: Any) -> Any:
     """Return the sum of squares of every row, in float64."""
     if get_back_end(rows)[0] is np:

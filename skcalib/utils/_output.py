@@ -62,6 +62,11 @@ def warn(message: str, category: type[Warning] = SkcalibWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def format_count(count: float) -> str:
+    """Return a number of samples, which may be a sum of weights, without an exponent."""
+    return f"{count:.0f}" if count >= 100 else f"{count:.3g}"
+
+
 @contextmanager
 def collecting() -> Iterator[list[str]]:
     """Collect the messages of the package's warnings in a list, instead of warning.

@@ -385,6 +385,8 @@ def test_interval_of_an_accumulator_is_asked_for_what_it_keeps():
     with pytest.raises(ValueError, match="no samples yet"):
         accumulator.interval()
     assert repr(accumulator) == "CalibrationAccumulator(n_bins=15, samples=0)"
+    many = CalibrationAccumulator(metrics=()).update([0], [0.2], sample_weight=[12345678])
+    assert "samples=12345678," in repr(many)
     accumulator.update([0, 1], [0.2, 0.7])
     with pytest.raises(ValueError, match="got 'smooth_ece'"):
         accumulator.interval("smooth_calibration_error")

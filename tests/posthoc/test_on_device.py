@@ -1,6 +1,7 @@
 """Many scores on a device are summed there to fit a temperature; everything else goes once."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -140,8 +141,38 @@ def test_faults_and_what_the_sample_shows(device):
         TemperatureScaling().fit(there * 1e20, y)
     with pytest.raises(ValueError, match="X must sum to 1"):
         TemperatureScaling(input="proba").fit(proba * 0.9, y)
-    with pytest.raises(ValueError, match="X and y must have the same number"):
+    with pytest.raises(ValueError, match=rf"same number of samples, got {MANY} and {MANY - 1}"):
         TemperatureScaling().fit(there, y[1:])
+
+
+@pytest.mark.parametrize("kind", ["logits", "proba"])
+def test_a_warning_counts_the_samples_of_the_user(device, kind):
+    logits, y = _data(MANY)
+    y[y == 0] = 1
+    proba = _softmax(logits)
+    scores = torch.tensor(logits if kind == "logits" else proba, device=device)
+    weight = np.arange(MANY) % 3  # those of weight 0 were passed, too
+    expected = f"predicts {proba[:, 0].sum(dtype=float):.0f} among {MANY} samples"
+    assert proba[:, 0].sum() > 1000
+    for given in (scores, scores.cpu().numpy()):
+        with pytest.warns(UserWarning, match=expected):
+            TemperatureScaling(input=kind, classes=range(K)).fit(given, y, weight)
+
+
+@pytest.mark.parametrize("n_groups", [3, 4, 6, 500])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_repeats_in_a_group_count_once(device, n_groups, weighted):
+    # The first three groups have a wrong label, and repeats of them show nothing more.
+    groups = np.arange(MANY) % n_groups
+    y = groups % 3
+    logits = 2 * np.eye(3)[(y + (groups < 3)) % 3]
+    logits += 0.3 * np.random.default_rng(0).normal(size=logits.shape)
+    weight = 1.0 + np.arange(MANY) % 2 * (groups > 2) if weighted else None
+    scores = torch.tensor(logits, device=device)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The temperature is at its")
+        TemperatureScaling().fit(scores, y, weight, groups=groups)
 
 
 def test_missing_options_and_soft_labels_are_read_on_the_host(device):
