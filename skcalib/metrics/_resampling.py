@@ -177,8 +177,12 @@ class AnyError(NamedTuple):
             # A sample that is drawn twice has two labels.
             layers = [np.flatnonzero(count > k) for k in range(count.max())]
             rows = np.concatenate(layers)
+            of_layers = [None if groups is None else groups[layer] for layer in layers]
             u = np.concatenate(
-                [draw_uniform(rng, n_samples, groups, correlation)[k] for k in layers]
+                [
+                    draw_uniform(rng, len(layer), of_layer, correlation)
+                    for layer, of_layer in zip(layers, of_layers)
+                ]
             )
             codes = count_reached(below, u, rows)
             if self.losses is not None:
@@ -198,9 +202,10 @@ def compute_intraclass_correlation(
 ) -> float:
     """Return the correlation of the labels of a group, given their probabilities: from 0 to 1.
 
-    It is that of the residuals of two samples of a group, over all pairs: 0 if labels are drawn
-    independently from the probabilities, and 1 if they are copies, or if none came of those that
-    the probabilities hold possible.
+    It is that of the residuals of two samples of a group, over all pairs and four pseudo-pairs of
+    equal labels, spread evenly over the classes. So it is near 0 if labels are drawn independently
+    from the probabilities, near 1 if they are copies, and 1 as well if next to none came of those
+    that the probabilities hold possible: too few to say.
     """
     residual = -proba.astype(np.float64)
     residual[np.arange(len(codes)), codes] += 1
@@ -209,9 +214,13 @@ def compute_intraclass_correlation(
     of_groups = np.array([np.bincount(groups, column) for column in residual.T])
     squares = float(size @ size)
     largest = float(np.square(np.bincount(groups, size)).sum()) - squares
-    if largest <= 0:
+    if largest <= 1e-9 * squares:  # groups of one sample
         return 0.0
-    return float(np.clip((np.square(of_groups).sum() - squares) / largest, 0, 1))
+    # The mean over classes of their squared residuals from the mean probabilities.
+    mean = weight @ proba / weight.sum()
+    pseudo = 4 * (1 + mean @ mean - 2 * mean.mean()) * (weight @ weight / weight.sum()) ** 2
+    alike = float(np.square(of_groups).sum()) - squares + pseudo
+    return float(np.clip(alike / (largest + pseudo), 0, 1))
 
 
 def draw_uniform(

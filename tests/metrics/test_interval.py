@@ -350,6 +350,28 @@ def test_a_score_of_groups_is_as_uncertain_as_their_labels_are_alike(rate, size)
 
 
 @pytest.mark.slow
+def test_a_score_of_rare_labels_that_half_of_the_groups_share():
+    """Too few came to see that groups share them, and twice as many as the probabilities say."""
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(100), 10)
+        shared = (rng.random(100) < 0.5)[groups]
+        u = np.where(shared, rng.random(100)[groups], rng.random(1000))
+        low, high = calibration_error_interval(
+            (u < 0.01).astype(int),
+            np.full(1000, 0.005),
+            metric="log_loss",
+            groups=groups,
+            labels=[0, 1],
+            n_resamples=60,
+            random_state=seed,
+        )
+        held += low <= -(0.01 * np.log(0.005) + 0.99 * np.log(0.995)) <= high
+    assert held >= 55
+
+
+@pytest.mark.slow
 def test_interval_shrinks_with_the_sample_and_the_level():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=4000)
