@@ -450,7 +450,8 @@ class _Problem:
             self._add_adjoint(diagonal, curvature, x**2)
             if self.vector:
                 cross += (curvature * x).sum(axis=0)
-        diagonal += _DAMPING * diagonal.mean()
+        # Above 0, and its square too, where all samples are told apart beyond rounding.
+        diagonal += max(_DAMPING * diagonal.mean(), 1e-100)
         if not self.vector:
             diagonal = self._narrow(diagonal)
             return diagonal, lambda slope, out: np.divide(slope, diagonal, out=out)

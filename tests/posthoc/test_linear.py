@@ -281,6 +281,21 @@ def test_vector_scaling_converges_from_afar(n, temperature):
     np.testing.assert_allclose(np.append(np.diag(slopes), slopes[:, 3]) / n, 0, atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:The temperature is at its lower bound")
+@pytest.mark.parametrize(
+    "calibrator", [VectorScaling, StructuredVectorScaling, MatrixScaling, StructuredMatrixScaling]
+)
+@pytest.mark.parametrize("distance", [4, 30, 1000])
+@pytest.mark.parametrize("k", [2, 5])
+def test_classes_told_apart_beyond_rounding(calibrator, distance, k):
+    """No curvature is left: the labels are as sure as numbers can say."""
+    rng = np.random.default_rng(k)
+    y = rng.integers(k, size=200)
+    logits = distance * np.eye(k)[y] + rng.normal(size=(200, k)) / 2
+    proba = calibrator().fit(logits, y).predict_proba(logits)
+    assert (proba[np.arange(200), y] > 0.99).all()
+
+
 def test_vector_scaling_ends_where_a_class_is_separable():
     logits, y = sample(n=60, k=3)
     logits[:, 2] = np.where(y == 2, 1.0, 0.0)
