@@ -577,7 +577,8 @@ def calibration_error_interval(
     if larger, that of labels drawn for the resamples from the probabilities, with four
     pseudo-samples spread evenly over the classes: few samples may contain none of the large losses
     of rare labels. With `groups`, labels of a group are drawn together as often as those of the
-    data correlate, given the probabilities.
+    data correlate, given the probabilities and four pairs of equal labels: a few rare labels may
+    not show that groups share them.
 
     With 131 072 samples or more, and neither weights nor groups nor several columns, samples of
     nearly equal confidence (8192 bins) are drawn together: a resample is one number per bin. The
