@@ -287,8 +287,7 @@ def test_vector_scaling_converges_from_afar(n, temperature):
 )
 @pytest.mark.parametrize("distance", [4, 30, 1000])
 @pytest.mark.parametrize("k", [2, 5])
-def test_classes_told_apart_beyond_rounding(calibrator, distance, k):
-    """No curvature is left: the labels are as sure as numbers can say."""
+def test_probabilities_that_round_to_0_and_1(calibrator, distance, k):
     rng = np.random.default_rng(k)
     y = rng.integers(k, size=200)
     logits = distance * np.eye(k)[y] + rng.normal(size=(200, k)) / 2
