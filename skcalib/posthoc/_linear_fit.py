@@ -450,7 +450,7 @@ class _Problem:
             self._add_adjoint(diagonal, curvature, x**2)
             if self.vector:
                 cross += (curvature * x).sum(axis=0)
-        # No curvature is left where probabilities are 0 and 1. The square of 1e-100 is still above 0.
+        # No curvature is left where probabilities are 0 and 1. The square of 1e-100 is above 0.
         diagonal += max(_DAMPING * diagonal.mean(), 1e-100)
         if not self.vector:
             diagonal = self._narrow(diagonal)
